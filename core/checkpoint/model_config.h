@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// config.json of a decoder checkpoint, both generations (Transformers v4: rope_theta, rope_scaling,
+// torch_dtype; v5: rope_parameters, dtype), normalised into one struct. No torch here.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/base/result.h"
+#include <nlohmann/json_fwd.hpp>
+
+namespace mla {
+
+enum class RopeType { Default, Linear, Llama3 };
+
+/// Rotary position embedding parameters, named as in Transformers' modeling_rope_utils.
+struct RopeConfig {
+    RopeType type = RopeType::Default;
+    double theta = 10000.0;
+    double factor = 1.0;                          ///< linear, llama3
+    double lowFreqFactor = 1.0;                   ///< llama3
+    double highFreqFactor = 4.0;                  ///< llama3
+    int originalMaxPositionEmbeddings = 8192;     ///< llama3
+    bool operator==(const RopeConfig&) const = default;
+};
+
+/// Inverse frequencies of a head of `dim` rotary dims: [dim / 2] radians per position, in fp64.
+/// llama3 follows Transformers' _compute_llama3_parameters.
+[[nodiscard]] std::vector<double> inverseFrequencies(const RopeConfig& rope, int dim);
+
+/// Present when the checkpoint is an MLA draft of ours (model_type "mla_draft").
+struct MlaConfig {
+    std::string converter;                        ///< "transmla" | "mha2mla"
+    std::vector<int> latentRank;                  ///< kv_lora_rank per layer [num_hidden_layers]
+    int qkRopeHeadDim = 0;                        ///< d_r of one rotary key head
+    int qkNopeHeadDim = 0;                        ///< d_n
+    int vHeadDim = 0;                             ///< d_v
+    int ropeKeyHeads = 0;                         ///< n_r
+    int kvUpHeads = 0;                            ///< heads of kv_b_proj: query heads or KV heads
+    double attentionScale = 0;                    ///< multiplies q.k
+    /// For each layer and rotary key head the indices into inverseFrequencies(rope, head_dim)
+    /// of its pairs: [num_hidden_layers][n_r][d_r / 2].
+    std::vector<std::vector<std::vector<int>>> ropePairs;
+    bool queryBias = false, kvDownBias = false, kvUpBias = false;
+};
+
+struct ModelConfig {
+    std::string modelType;                        ///< "llama" or "mla_draft"
+    int hiddenSize = 0, intermediateSize = 0, numHiddenLayers = 0;
+    int numAttentionHeads = 0, numKeyValueHeads = 0, headDim = 0;
+    int vocabSize = 0, maxPositionEmbeddings = 0;
+    double rmsNormEps = 1e-6;
+    RopeConfig rope;
+    bool attentionBias = false;                   ///< q, k, v and o have biases
+    bool mlpBias = false;
+    bool tieWordEmbeddings = false;
+    std::string dtype;                            ///< "float32", "bfloat16", ...; may be empty
+    std::optional<int> bosTokenId;
+    std::vector<int> eosTokenIds;                 ///< generation_config.json wins over config.json
+    std::optional<MlaConfig> mla;
+
+    [[nodiscard]] bool isMla() const { return mla.has_value(); }
+    /// Cached elements per token in `layer`: 2*G*h for GQA, r + n_r*d_r for MLA.
+    [[nodiscard]] std::int64_t cacheElements(int layer) const;
+};
+
+/// Reads and checks `directory`/config.json (and generation_config.json for the stop ids).
+/// Unknown architectures, activations and rope types are refused by name.
+Result<ModelConfig> readModelConfig(const std::filesystem::path& directory);
+/// The same from parsed JSON; `origin` names the file in errors.
+Result<ModelConfig> parseModelConfig(const nlohmann::json& config, const std::string& origin);
+
+} // namespace mla

@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// The stages as the command line and the workbench call them: files in, files and plain results out.
+// Everything here may be called from any one thread at a time; long calls watch job.stopRequested().
+// No torch in this header.
+#pragma once
+
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/base/job.h"
+#include "core/base/result.h"
+#include "core/evaluate/acceptance.h"
+#include "core/pipeline/settings.h"
+#include "core/store/records.h"
+
+namespace mla {
+
+// ---- looking at one model --------------------------------------------------------------------
+
+struct TensorSummary {
+    std::string name, dtype;
+    std::vector<std::int64_t> shape;
+};
+struct InspectReport {
+    std::string modelType, attention; ///< attention: "gqa" | "mla"
+    int layers = 0, hiddenSize = 0, heads = 0, kvHeads = 0, headDim = 0, vocabSize = 0;
+    std::int64_t parameters = 0;
+    double cacheElementsPerTokenPerLayer = 0; ///< mean over layers
+    double originalCacheElements = 0;         ///< 2 G h
+    std::int64_t cacheBytesPerToken = 0;      ///< all layers, in the checkpoint's dtype
+    std::string dtype;
+    std::optional<std::string> converter;     ///< of a draft
+    std::optional<int> kvLoraRank, qkRopeHeadDim;
+    std::vector<TensorSummary> tensors;
+    std::vector<std::string> warnings;
+};
+Result<InspectReport> inspectModel(const std::filesystem::path& model);
+
+struct ForwardResult {
+    std::vector<int> argmax; ///< [T]
+};
+/// Logits of one sequence; with `out` a safetensors file with one fp32 tensor `logits` [T, vocab].
+Result<ForwardResult> forwardModel(const std::filesystem::path& model, const std::vector<int>& ids,
+                                   const std::optional<std::filesystem::path>& out, bool overwrite,
+                                   const ComputeSettings& compute);
+
+struct GenerateRequest {
+    std::filesystem::path model;
+    std::vector<int> ids;
+    int newTokens = 64;
+    int minNewTokens = 0;
+    double temperature = 0;
+    ComputeSettings compute;
+};
+/// New ids only; stops after any eos id, which is included.
+Result<std::vector<int>> generateTokens(JobContext& job, const GenerateRequest& request);
+
+struct PerplexityResult {
+    double perplexity = 0;
+    std::int64_t tokens = 0; ///< scored tokens
+};
+/// The text is encoded once, cut into disjoint windows of `length`, the last kept if it has two
+/// tokens; every window is scored from its second token.
+Result<PerplexityResult> measurePerplexity(JobContext& job, const std::filesystem::path& model,
+                                           const std::filesystem::path& text, int length,
+                                           bool specialTokens, const ComputeSettings& compute);
+
+/// Spectra of W_kv and of calibration activations per layer (no conversion made).
+Result<std::vector<LayerRecord>> measureSpectrum(JobContext& job,
+                                                 const std::filesystem::path& checkpoint,
+                                                 const CalibrationSettings& calibration,
+                                                 const ComputeSettings& compute);
+
+struct FidelityReport {
+    std::vector<LayerRecord> layers; ///< `after` is set
+    double meanRelativeError = 0;
+};
+/// `calibration` null: the held-out sequences of the calibration recorded in the draft.
+Result<FidelityReport> measureFidelity(JobContext& job, const std::filesystem::path& draft,
+                                       const std::filesystem::path& original,
+                                       const std::optional<CalibrationSettings>& calibration,
+                                       const ComputeSettings& compute);
+
+// ---- making drafts ---------------------------------------------------------------------------
+
+struct RunOutcome {
+    std::filesystem::path output; ///< the draft directory
+    RunRecord run;                ///< as stored in the study, when there is one
+};
+
+struct ConvertRequest {
+    std::filesystem::path checkpoint, output;
+    ConvertSettings settings;
+    CalibrationSettings calibration;
+    ComputeSettings compute;
+    std::optional<std::filesystem::path> study;
+    bool overwrite = false, resume = false;
+};
+Result<RunOutcome> convertCheckpoint(JobContext& job, const ConvertRequest& request);
+
+struct RefineRequest {
+    std::filesystem::path draft, original, output;
+    RefineSettings settings;
+    std::optional<CalibrationSettings> calibration; ///< null: the one recorded in the draft
+    ComputeSettings compute;
+    std::optional<std::filesystem::path> study;
+    bool overwrite = false, resume = false;
+};
+Result<RunOutcome> refineDraft(JobContext& job, const RefineRequest& request);
+
+// ---- measuring drafts ------------------------------------------------------------------------
+
+struct AcceptRow {
+    std::string task;
+    AcceptanceMetrics metrics;
+    std::int64_t tokens = 0;
+    std::optional<double> tokensPerSecond;
+    std::optional<bool> identicalToGreedy;
+    /// First position where engine output left the target's own greedy output, with its top-2 margin.
+    struct Divergence {
+        int prompt = 0, position = 0;
+        double margin = 0;
+    };
+    std::vector<Divergence> divergences;
+    int nearTies = 0; ///< replayed positions whose top-2 margin is below 1e-3
+};
+struct AcceptOutcome {
+    std::vector<AcceptRow> rows;
+    AcceptRow pooled; ///< task "pooled"
+    std::vector<std::string> warnings;
+};
+struct AcceptRequest {
+    std::filesystem::path target, draft;
+    AcceptSettings settings;
+    ComputeSettings compute;
+    std::optional<std::filesystem::path> study;
+};
+Result<AcceptOutcome> measureAcceptance(JobContext& job, const AcceptRequest& request);
+
+// ---- whole studies ---------------------------------------------------------------------------
+
+struct SummaryRow {
+    std::string converter, variant; ///< converter "none" for the original
+    double meanRelativeError = 0, perplexity = 0, acceptanceRate = 0, meanAcceptanceLength = 0;
+    double cacheElementsPerTokenPerLayer = 0;
+};
+struct StudyOutcome {
+    std::vector<SummaryRow> rows;
+    std::map<std::string, double> functionalGainPp; ///< by converter: functional - partial-rope
+};
+/// convert, refine per objective, accept: every result goes into plan.study. With plan.resume finished
+/// runs of equal settings are kept and unfinished ones continued.
+Result<StudyOutcome> runStudy(JobContext& job, const StudyPlan& plan);
+
+/// The plan of `mla-draft demo`: the embedded checkpoint, both converters, 100 steps.
+/// `resources`: folder that holds demo/ and prompts/.
+StudyPlan demoPlan(const std::filesystem::path& resources, const std::filesystem::path& output);
+
+/// Writes the draft to `output` in the `huggingface` layout, optionally in another dtype.
+struct ExportRequest {
+    std::filesystem::path draft, output;
+    std::string layout = "huggingface";
+    std::optional<std::string> dtype; ///< fp32 | fp16 | bf16
+    bool verify = false;              ///< reload and compare logits with the source draft
+    bool overwrite = false;
+    ComputeSettings compute;
+};
+struct ExportOutcome {
+    std::filesystem::path output;
+    std::optional<double> maxLogitDifference; ///< over the spread of the logits, when verified
+    std::vector<std::string> warnings;
+};
+Result<ExportOutcome> exportDraft(JobContext& job, const ExportRequest& request);
+
+/// Peak resident memory of this process so far, bytes (VmHWM).
+std::int64_t peakRssBytes();
+
+} // namespace mla

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Tables of a study, as data and as CSV (RFC 4180), LaTeX (booktabs) and Markdown.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "core/base/result.h"
+#include "core/report/figure_data.h"
+#include "core/store/records.h"
+
+namespace mla {
+
+struct Column {
+    std::string name, unit;
+    int decimals = 3;         ///< of numbers
+};
+using Cell = std::variant<std::monostate, std::string, double, std::int64_t>; ///< monostate: no value
+struct Table {
+    std::string id, title;
+    std::vector<Column> columns;
+    std::vector<std::vector<Cell>> rows;
+};
+
+/// One row per draft: converter, variant, mean relative error, perplexity, acceptance rate (%), mean
+/// acceptance length, cache elements; `original` first.
+Table variantTable(const StudyData& study);
+Table acceptanceTable(const StudyData& study);        ///< one row per measurement
+Table layerTable(const RunRecord& run);               ///< one row per layer
+Table figureTable(const Figure& figure);              ///< the table twin of a figure
+
+[[nodiscard]] std::string cellText(const Cell& cell, const Column& column);
+[[nodiscard]] std::string toCsv(const Table& table);  ///< full precision
+[[nodiscard]] std::string toLatex(const Table& table);
+[[nodiscard]] std::string toMarkdown(const Table& table);
+
+} // namespace mla

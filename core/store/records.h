@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// What a study holds, as plain values (design: one struct per HDF5 group). No HDF5, no torch.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/base/indices.h"
+
+namespace mla {
+
+struct CheckpointRecord {
+    std::string id;          ///< short name, unique in the study ("SmolLM2-135M")
+    std::string path;
+    std::string fingerprint; ///< HfCheckpoint::fingerprint
+    std::string configJson;
+};
+
+struct CalibrationRecord {
+    std::string id;
+    std::string source;                ///< "self", or the files it came from
+    int sequences = 0, length = 0;     ///< N, T
+    std::vector<std::int32_t> inputIds; ///< [N, T]
+    std::vector<std::uint8_t> mask;     ///< [N, T], 1 = valid token
+};
+
+/// Loss of one layer against optimizer steps. All vectors have one entry per recorded step.
+struct LossCurve {
+    std::vector<int> step;          ///< 0 = before training
+    std::vector<double> train;      ///< NaN at step 0
+    std::vector<double> heldout;    ///< NaN where it was not evaluated
+    std::vector<double> learningRate;
+};
+
+/// Singular values, descending.
+struct SpectrumRecord {
+    std::vector<double> weights;     ///< of stacked [W_k; W_v]
+    std::vector<double> activations; ///< of [K_nope / rho, V] (TransMLA) or of the whitened stack
+    int rank = 0;                    ///< r of the run
+    double retainedEnergy = 0;       ///< sum of the leading r squared / sum of all, of `activations`
+    double effectiveRank = 0;        ///< exp(entropy of normalised squared singular values)
+    double tailBound = 0;            ///< sqrt of the energy beyond r, relative: lower bound of the error
+};
+
+struct RopeRecord {
+    int heads = 0, pairs = 0;        ///< G, h/2 (source head basis, source frequency pairs)
+    std::vector<double> keyEnergy;   ///< [heads, pairs] share of the layer's key energy, sums to 1
+    std::vector<double> keptEnergy;  ///< [heads, pairs] part of it that stays rotary, <= keyEnergy
+    std::vector<double> scoreEnergy; ///< [heads, pairs] share of the q.k 2-norm score, sums to 1
+    std::vector<double> distance;    ///< centres of log-spaced bins of |i - j|, tokens
+    std::vector<double> scoreResidual; ///< mean |change of attention logit| per bin, full rank
+};
+
+struct FidelityRecord {
+    double relativeError = 0; ///< sqrt(sum|dA|^2 / sum|A|^2) over held-out tokens
+    double cosine = 0;        ///< mean over tokens
+    double attentionKl = 0;   ///< KL(original || draft), nats, mean over heads and queries
+};
+
+struct LayerRecord {
+    LayerIndex layer;
+    std::optional<LossCurve> loss;
+    std::optional<SpectrumRecord> spectrum;
+    std::optional<RopeRecord> rope;
+    std::optional<FidelityRecord> before, after; ///< around refinement; a conversion has `after` only
+    std::optional<double> lossBefore, lossAfter; ///< held-out loss of the run's objective
+    double seconds = 0;
+    bool keptConverted = false; ///< refinement did not help; converted weights stay
+    bool complete = false;
+};
+
+struct StageRecord {
+    double perplexity = 0;
+    double kl = 0; ///< mean KL(original || stage) of next-token distributions, nats
+};
+
+/// One draft: a conversion or a refinement.
+struct RunRecord {
+    std::string id;              ///< "transmla-76+32-f4/functional"; unique in the study
+    std::string variant;         ///< original | converted | partial-rope | functional
+    std::string converter;       ///< transmla | mha2mla
+    std::string checkpoint;      ///< CheckpointRecord::id of the source
+    std::string parent;          ///< run id this one refines; empty for a conversion
+    std::string calibration;     ///< CalibrationRecord::id
+    std::string settingsJson;    ///< every setting of the stage
+    std::string draftPath;       ///< directory of the draft, absolute
+    std::string device, software, created; ///< created: ISO 8601 UTC
+    std::uint64_t seed = 0;
+    int kvLoraRank = 0, qkRopeHeadDim = 0;
+    std::int64_t cacheElements = 0, originalCacheElements = 0; ///< per token and layer
+    double seconds = 0;
+    std::int64_t peakRssBytes = 0;
+    std::vector<std::string> warnings;
+    std::vector<LayerRecord> layers;
+    std::map<std::string, StageRecord> stages; ///< original, rope_removed, low_rank, refined
+
+    [[nodiscard]] std::optional<double> meanRelativeError() const; ///< of layers' `after`
+};
+
+/// One acceptance measurement: a (target, draft, task, method, k) row with raw per-step counts.
+struct AcceptanceRecord {
+    std::string id;
+    std::string target;      ///< CheckpointRecord::id
+    std::string run;         ///< RunRecord::id, or "original"
+    std::string task;
+    std::string backend = "native";
+    std::string method;      ///< replay | speculative
+    int k = 0;
+    double temperature = 0;
+    std::uint64_t seed = 0;
+    std::int64_t tokens = 0; ///< generated tokens, EOS included, over all prompts
+    double wallTime = 0;     ///< seconds
+    std::string settingsJson;
+    std::optional<double> tokensPerSecond;      ///< null for replay
+    std::optional<bool> identicalToGreedy;      ///< null for replay
+    std::vector<std::int32_t> prompt;           ///< per step: which prompt, 0-based
+    std::vector<std::int32_t> drafted;          ///< per step: drafted tokens (> 0; plain steps are not here)
+    std::vector<std::int32_t> accepted;         ///< per step: accepted prefix
+    std::int64_t plainSteps = 0;                ///< steps with nothing to draft
+};
+
+struct StudyData {
+    std::string created, software;
+    std::vector<CheckpointRecord> checkpoints;
+    std::vector<CalibrationRecord> calibrations;
+    std::vector<RunRecord> runs;
+    std::vector<AcceptanceRecord> acceptance;
+
+    [[nodiscard]] const RunRecord* findRun(const std::string& id) const;
+    /// Inserts, or replaces the record of the same id.
+    void put(CheckpointRecord record);
+    void put(CalibrationRecord record);
+    void put(RunRecord record);
+    void put(AcceptanceRecord record);
+};
+
+} // namespace mla
