@@ -12,9 +12,11 @@
 #include "core/checkpoint/model_config.h"
 #include "core/checkpoint/safetensors.h"
 
-namespace mla {
+namespace mla
+{
 
-class HfCheckpoint {
+class HfCheckpoint
+{
 public:
     /// Maps every shard and checks that each tensor the config asks for is there with the right
     /// shape. With an index, the index is the authority: a missing shard or tensor is an error that
@@ -22,6 +24,7 @@ public:
     static Result<HfCheckpoint> open(const std::filesystem::path& directory);
 
     [[nodiscard]] const std::filesystem::path& directory() const { return m_directory; }
+    /// tieWordEmbeddings is what tiedHead() found, which may differ from the file's flag.
     [[nodiscard]] const ModelConfig& config() const { return m_config; }
     [[nodiscard]] const std::vector<std::string>& warnings() const { return m_warnings; }
     [[nodiscard]] bool has(const std::string& name) const { return m_where.contains(name); }
@@ -36,6 +39,12 @@ public:
     Result<std::string> fingerprint() const;
 
 private:
+    Status openShards();
+    void noticeStray(const std::map<std::string, std::size_t>& opened, bool sharded);
+    [[nodiscard]] Status checkTensors() const;
+    Status resolveHead();
+    void noticeUnused();
+
     std::filesystem::path m_directory;
     ModelConfig m_config;
     std::vector<SafetensorsFile> m_files;

@@ -12,7 +12,8 @@
 #include "core/base/result.h"
 #include <nlohmann/json_fwd.hpp>
 
-namespace mla {
+namespace mla
+{
 
 enum class RopeType { Default, Linear, Llama3 };
 
@@ -20,10 +21,10 @@ enum class RopeType { Default, Linear, Llama3 };
 struct RopeConfig {
     RopeType type = RopeType::Default;
     double theta = 10000.0;
-    double factor = 1.0;                          ///< linear, llama3
-    double lowFreqFactor = 1.0;                   ///< llama3
-    double highFreqFactor = 4.0;                  ///< llama3
-    int originalMaxPositionEmbeddings = 8192;     ///< llama3
+    double factor = 1.0;                      ///< linear, llama3
+    double lowFreqFactor = 1.0;               ///< llama3
+    double highFreqFactor = 4.0;              ///< llama3
+    int originalMaxPositionEmbeddings = 8192; ///< llama3
     bool operator==(const RopeConfig&) const = default;
 };
 
@@ -33,35 +34,38 @@ struct RopeConfig {
 
 /// Present when the checkpoint is an MLA draft of ours (model_type "mla_draft").
 struct MlaConfig {
-    std::string converter;                        ///< "transmla" | "mha2mla"
-    std::vector<int> latentRank;                  ///< kv_lora_rank per layer [num_hidden_layers]
-    int qkRopeHeadDim = 0;                        ///< d_r of one rotary key head
-    int qkNopeHeadDim = 0;                        ///< d_n
-    int vHeadDim = 0;                             ///< d_v
-    int ropeKeyHeads = 0;                         ///< n_r
-    int kvUpHeads = 0;                            ///< heads of kv_b_proj: query heads or KV heads
-    double attentionScale = 0;                    ///< multiplies q.k
+    std::string converter;       ///< "transmla" | "mha2mla"
+    std::vector<int> latentRank; ///< kv_lora_rank per layer [num_hidden_layers]
+    int qkRopeHeadDim = 0;       ///< d_r of one rotary key head
+    int qkNopeHeadDim = 0;       ///< d_n
+    int vHeadDim = 0;            ///< d_v
+    int ropeKeyHeads = 0;        ///< n_r
+    int kvUpHeads = 0;           ///< heads of kv_b_proj: query heads or KV heads
+    double attentionScale = 0;   ///< multiplies q.k
     /// For each layer and rotary key head the indices into inverseFrequencies(rope, head_dim)
     /// of its pairs: [num_hidden_layers][n_r][d_r / 2].
     std::vector<std::vector<std::vector<int>>> ropePairs;
     bool queryBias = false, kvDownBias = false, kvUpBias = false;
+    bool operator==(const MlaConfig&) const = default;
 };
 
 struct ModelConfig {
-    std::string modelType;                        ///< "llama" or "mla_draft"
+    std::string modelType; ///< "llama" or "mla_draft"
     int hiddenSize = 0, intermediateSize = 0, numHiddenLayers = 0;
-    int numAttentionHeads = 0, numKeyValueHeads = 0, headDim = 0;
+    int numAttentionHeads = 0;
+    int numKeyValueHeads = 0, headDim = 0; ///< G and h; of the *source* for an mla_draft
     int vocabSize = 0, maxPositionEmbeddings = 0;
     double rmsNormEps = 1e-6;
     RopeConfig rope;
-    bool attentionBias = false;                   ///< q, k, v and o have biases
+    bool attentionBias = false; ///< q, k, v and o have biases
     bool mlpBias = false;
     bool tieWordEmbeddings = false;
-    std::string dtype;                            ///< "float32", "bfloat16", ...; may be empty
+    std::string dtype; ///< "float32", "bfloat16", ...; may be empty
     std::optional<int> bosTokenId;
-    std::vector<int> eosTokenIds;                 ///< generation_config.json wins over config.json
+    std::vector<int> eosTokenIds; ///< generation_config.json wins over config.json
     std::optional<MlaConfig> mla;
 
+    bool operator==(const ModelConfig&) const = default;
     [[nodiscard]] bool isMla() const { return mla.has_value(); }
     /// Cached elements per token in `layer`: 2*G*h for GQA, r + n_r*d_r for MLA.
     [[nodiscard]] std::int64_t cacheElements(int layer) const;
@@ -72,5 +76,10 @@ struct ModelConfig {
 Result<ModelConfig> readModelConfig(const std::filesystem::path& directory);
 /// The same from parsed JSON; `origin` names the file in errors.
 Result<ModelConfig> parseModelConfig(const nlohmann::json& config, const std::string& origin);
+/// config.json of the MLA draft that `config` (with its `mla`) describes. `base` is the source
+/// checkpoint's config.json: keys that this program does not know are kept from it, all others are
+/// written from `config`, rope and dtype in both generations' keys. Reading the result gives
+/// `config`.
+[[nodiscard]] nlohmann::json mlaConfigToJson(const ModelConfig& config, nlohmann::json base);
 
 } // namespace mla

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The safetensors file format (github.com/huggingface/safetensors, format description in its README):
-// 8 bytes little-endian header length, a JSON header, then the tensors' bytes. No torch here.
+// The safetensors file format (github.com/huggingface/safetensors, format description in its
+// README): 8 bytes little-endian header length, a JSON header, then the tensors' bytes. No torch
+// here.
 #pragma once
 
 #include <cstddef>
@@ -16,9 +17,26 @@
 
 #include "core/base/result.h"
 
-namespace mla {
+namespace mla
+{
 
-enum class DType { F64, F32, F16, BF16, F8E4M3, F8E5M2, I64, I32, I16, I8, U64, U32, U16, U8, Bool };
+enum class DType {
+    F64,
+    F32,
+    F16,
+    BF16,
+    F8E4M3,
+    F8E5M2,
+    I64,
+    I32,
+    I16,
+    I8,
+    U64,
+    U32,
+    U16,
+    U8,
+    Bool
+};
 [[nodiscard]] std::size_t bytesPerElement(DType dtype);
 [[nodiscard]] std::string_view dtypeName(DType dtype); ///< as in the header: "F32", "BF16", ...
 [[nodiscard]] std::optional<DType> dtypeFromName(std::string_view name);
@@ -31,9 +49,11 @@ struct TensorInfo {
     [[nodiscard]] std::int64_t elements() const;
 };
 
-/// A memory-mapped file. Opening checks the whole header: length, JSON, dtype, shape x dtype = bytes,
-/// bounds, overlap, holes, integer overflow, duplicate names. Nothing is read before it is checked.
-class SafetensorsFile {
+/// A memory-mapped file. Opening checks the whole header: length, JSON, dtype, shape x dtype =
+/// bytes, bounds, overlap, holes, integer overflow, duplicate names. Nothing is read before it is
+/// checked.
+class SafetensorsFile
+{
 public:
     static Result<SafetensorsFile> open(const std::filesystem::path& path);
 
@@ -61,19 +81,19 @@ Status writeSafetensors(const std::filesystem::path& path, std::span<const Tenso
                         const std::map<std::string, std::string>& metadata = {{"format", "pt"}});
 
 /// Streams tensors to one file when they do not fit in memory together: the header is written first
-/// from the declared infos, then each tensor's bytes in declaration order. Within the file tensors are
-/// placed by falling element size, so that every one of them is aligned.
-class SafetensorsWriter {
+/// from the declared infos, then each tensor's bytes in declaration order. Within the file tensors
+/// are placed by falling element size, so that every one of them is aligned.
+class SafetensorsWriter
+{
 public:
     struct Declared {
         std::string name;
         DType dtype = DType::F32;
         std::vector<std::int64_t> shape;
     };
-    static Result<SafetensorsWriter> create(const std::filesystem::path& path,
-                                            std::vector<Declared> tensors,
-                                            const std::map<std::string, std::string>& metadata = {
-                                                {"format", "pt"}});
+    static Result<SafetensorsWriter>
+    create(const std::filesystem::path& path, std::vector<Declared> tensors,
+           const std::map<std::string, std::string>& metadata = {{"format", "pt"}});
     SafetensorsWriter(SafetensorsWriter&&) noexcept;
     SafetensorsWriter& operator=(SafetensorsWriter&&) noexcept;
     ~SafetensorsWriter(); ///< without commit() the temporary file is removed

@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/checkpoint/model_config.h"
+
+#include <algorithm>
+
+#include "core/checkpoint/config_parts.h"
+
+namespace mla
+{
+
+namespace
+{
+
+// Far above any real decoder; keeps a hostile config from asking for millions of tensor names.
+constexpr int maximalLayers = 4096;
+
+/// The family, by model_type and the class it was saved from.
+Result<std::string> familyOf(JsonReader& reader, const nlohmann::json& config,
+                             const std::string& origin)
+{
+    reader.require("model_type");
+    const std::string type = reader.text("model_type", {});
+    MLA_CHECK(reader.status());
+    if (type != "llama" && type != mlaModelType)
+        return badInput("model_type '" + type + "' is not supported", origin,
+                        "supported: llama, mla_draft");
+    const std::string expected = type == "llama" ? "LlamaForCausalLM" : mlaArchitecture;
+    if (!reader.has("architectures"))
+        return type;
+    const nlohmann::json& named = config.at("architectures");
+    if (!named.is_array() ||
+        !std::ranges::all_of(named, [](const auto& item) { return item.is_string(); }))
+        return badInput("'architectures' must be a list of names", origin);
+    for (const nlohmann::json& item : named)
+        if (item.get<std::string>() != expected)
+            return badInput("architecture '" + item.get<std::string>() +
+                                "' is not supported for model_type '" + type + "'",
+                            origin, "supported: " + expected);
+    return type;
+}
+
+/// Keys that change what a model computes and that this program does not follow.
+void refuseUnsupported(JsonReader& reader)
+{
+    if (const std::string act = reader.text("hidden_act", "silu"); act != "silu")
+        reader.fail("hidden_act", "is '" + act + "', only silu is supported");
+    for (const char* key : {"quantization_config", "compression_config", "per_layer_config"})
+        if (reader.has(key))
+            reader.fail(key, "is set: quantised or per-layer checkpoints are not supported");
+}
+
+void readSizes(JsonReader& reader, ModelConfig& model)
+{
+    // Defaults of absent keys: LlamaConfig of Transformers 5.19 (4.x has the same).
+    model.vocabSize = reader.positive("vocab_size", 32000);
+    model.hiddenSize = reader.positive("hidden_size", 4096);
+    model.intermediateSize = reader.positive("intermediate_size", 11008);
+    model.numHiddenLayers = reader.positive("num_hidden_layers", 32);
+    model.numAttentionHeads = reader.positive("num_attention_heads", 32);
+    model.numKeyValueHeads =
+        reader.optionalInteger("num_key_value_heads", {}, 1).value_or(model.numAttentionHeads);
+    model.maxPositionEmbeddings = reader.positive("max_position_embeddings", 2048);
+    model.rmsNormEps = reader.number("rms_norm_eps", 1e-6);
+    if (model.rmsNormEps < 0)
+        reader.fail("rms_norm_eps", "must not be negative");
+    if (model.numHiddenLayers > maximalLayers)
+        reader.fail("num_hidden_layers", "is " + std::to_string(model.numHiddenLayers) +
+                                             ", at most " + std::to_string(maximalLayers) +
+                                             " are supported");
+    if (model.numAttentionHeads % model.numKeyValueHeads != 0)
+        reader.fail("num_key_value_heads", "is " + std::to_string(model.numKeyValueHeads) +
+                                               ", which does not divide the " +
+                                               std::to_string(model.numAttentionHeads) +
+                                               " attention heads");
+    const std::optional<int> headDim = reader.optionalInteger("head_dim", {}, 1);
+    if (!headDim && model.hiddenSize % model.numAttentionHeads != 0)
+        reader.fail("hidden_size", "is " + std::to_string(model.hiddenSize) +
+                                       ", not a multiple of the " +
+                                       std::to_string(model.numAttentionHeads) +
+                                       " attention heads, and no head_dim is given");
+    model.headDim = headDim.value_or(model.hiddenSize / model.numAttentionHeads);
+    if (model.headDim % 2 != 0)
+        reader.fail("head_dim",
+                    "is " + std::to_string(model.headDim) + ", rotary embedding needs an even one");
+}
+
+void readFlags(JsonReader& reader, ModelConfig& model)
+{
+    model.attentionBias = reader.boolean("attention_bias", false);
+    model.mlpBias = reader.boolean("mlp_bias", false);
+    model.tieWordEmbeddings = reader.boolean("tie_word_embeddings", false);
+    const std::string older = reader.text("torch_dtype", {});
+    model.dtype = reader.text("dtype", older);
+}
+
+/// Negative ids stand for "none" in some configs.
+std::vector<int> stopIds(JsonReader& reader, std::vector<int> fallback)
+{
+    std::vector<int> ids = reader.integers("eos_token_id", std::move(fallback), -1);
+    std::erase_if(ids, [](int id) { return id < 0; });
+    return ids;
+}
+
+void readTokenIds(JsonReader& reader, ModelConfig& model)
+{
+    model.bosTokenId = reader.optionalInteger("bos_token_id", 1, -1);
+    if (model.bosTokenId && *model.bosTokenId < 0)
+        model.bosTokenId.reset();
+    if (model.bosTokenId && *model.bosTokenId >= model.vocabSize) {
+        if (reader.has("bos_token_id"))
+            reader.fail("bos_token_id", "is " + std::to_string(*model.bosTokenId) +
+                                            ", outside the vocabulary of " +
+                                            std::to_string(model.vocabSize));
+        model.bosTokenId.reset();
+    }
+    model.eosTokenIds = stopIds(reader, {2});
+}
+
+} // namespace
+
+std::int64_t ModelConfig::cacheElements(int layer) const
+{
+    if (mla)
+        return std::int64_t{mla->latentRank.at(static_cast<std::size_t>(layer))} +
+               std::int64_t{mla->ropeKeyHeads} * mla->qkRopeHeadDim;
+    return std::int64_t{2} * numKeyValueHeads * headDim;
+}
+
+Result<ModelConfig> parseModelConfig(const nlohmann::json& config, const std::string& origin)
+{
+    JsonReader reader(config, origin);
+    MLA_TRY(family, familyOf(reader, config, origin));
+    ModelConfig model;
+    model.modelType = family;
+    refuseUnsupported(reader);
+    readSizes(reader, model);
+    readFlags(reader, model);
+    readTokenIds(reader, model);
+    MLA_CHECK(reader.status());
+    MLA_TRY(rope, parseRope(config, model.maxPositionEmbeddings, origin));
+    model.rope = rope;
+    if (family == mlaModelType)
+        MLA_CHECK(parseMla(config, origin, model));
+    return model;
+}
+
+Result<ModelConfig> readModelConfig(const std::filesystem::path& directory)
+{
+    std::error_code ignored;
+    if (!std::filesystem::exists(directory, ignored))
+        return badInput("no such directory", directory.string());
+    if (!std::filesystem::is_directory(directory, ignored))
+        return badInput("is not a directory", directory.string(),
+                        "a Hugging Face model directory is expected");
+    const std::filesystem::path file = directory / "config.json";
+    if (!std::filesystem::exists(file, ignored))
+        return badInput("config.json is missing", directory.string(),
+                        "a Hugging Face model directory is expected");
+    MLA_TRY(json, readJsonFile(file));
+    MLA_TRY(model, parseModelConfig(json, file.string()));
+    const std::filesystem::path generation = directory / "generation_config.json";
+    if (std::filesystem::exists(generation, ignored)) {
+        MLA_TRY(settings, readJsonFile(generation));
+        JsonReader reader(settings, generation.string());
+        if (reader.has("eos_token_id"))
+            model.eosTokenIds = stopIds(reader, {});
+        MLA_CHECK(reader.status());
+    }
+    return std::move(model);
+}
+
+nlohmann::json mlaConfigToJson(const ModelConfig& config, nlohmann::json base)
+{
+    const MlaConfig& mla = *config.mla;
+    for (const char* key : {"_name_or_path", "quantization_config", "partial_rotary_factor"})
+        base.erase(key);
+    base["model_type"] = mlaModelType;
+    base["architectures"] = {mlaArchitecture};
+    base["auto_map"] = {{"AutoConfig", "configuration_mla_draft.MlaDraftConfig"},
+                        {"AutoModel", "modeling_mla_draft.MlaDraftModel"},
+                        {"AutoModelForCausalLM", "modeling_mla_draft.MlaDraftForCausalLM"}};
+    base["vocab_size"] = config.vocabSize;
+    base["hidden_size"] = config.hiddenSize;
+    base["intermediate_size"] = config.intermediateSize;
+    base["num_hidden_layers"] = config.numHiddenLayers;
+    base["num_attention_heads"] = config.numAttentionHeads;
+    base["num_key_value_heads"] = config.numAttentionHeads;
+    base["original_num_key_value_heads"] = config.numKeyValueHeads;
+    base["head_dim"] = mla.qkNopeHeadDim + mla.qkRopeHeadDim;
+    base["original_head_dim"] = config.headDim;
+    base["max_position_embeddings"] = config.maxPositionEmbeddings;
+    base["rms_norm_eps"] = config.rmsNormEps;
+    base["hidden_act"] = "silu";
+    base["attention_bias"] = config.attentionBias;
+    base["mlp_bias"] = config.mlpBias;
+    base["tie_word_embeddings"] = config.tieWordEmbeddings;
+    writeRope(config.rope, base);
+    for (const char* key : {"dtype", "torch_dtype"})
+        base[key] = config.dtype.empty() ? nlohmann::json() : nlohmann::json(config.dtype);
+    base["bos_token_id"] =
+        config.bosTokenId ? nlohmann::json(*config.bosTokenId) : nlohmann::json();
+    const std::vector<int>& eos = config.eosTokenIds;
+    base["eos_token_id"] = eos.empty()       ? nlohmann::json()
+                           : eos.size() == 1 ? nlohmann::json(eos.front())
+                                             : nlohmann::json(eos);
+
+    const bool uniform = std::ranges::all_of(
+        mla.latentRank, [&](int rank) { return rank == mla.latentRank.front(); });
+    base["converter"] = mla.converter;
+    base["latent_rank"] =
+        uniform ? nlohmann::json(mla.latentRank.front()) : nlohmann::json(mla.latentRank);
+    base["qk_rope_head_dim"] = mla.qkRopeHeadDim;
+    base["qk_nope_head_dim"] = mla.qkNopeHeadDim;
+    base["v_head_dim"] = mla.vHeadDim;
+    base["rope_key_heads"] = mla.ropeKeyHeads;
+    base["kv_up_heads"] = mla.kvUpHeads;
+    base["attention_scale"] = mla.attentionScale;
+    base["rope_pairs"] = mla.ropePairs;
+    base["query_bias"] = mla.queryBias;
+    base["kv_down_bias"] = mla.kvDownBias;
+    base["kv_up_bias"] = mla.kvUpBias;
+    return base;
+}
+
+} // namespace mla
