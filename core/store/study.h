@@ -3,6 +3,7 @@
 // All HDF5 calls of the process are serialised here; opens are short.
 #pragma once
 
+#include <chrono>
 #include <filesystem>
 #include <functional>
 
@@ -18,10 +19,11 @@ Result<StudyData> loadStudy(const std::filesystem::path& path);
 /// Replaces `path` by `study`: temporary name, fsync, rename. Other readers keep the old file.
 Status saveStudy(const std::filesystem::path& path, const StudyData& study);
 
-/// Read-modify-write under an advisory lock on `path`.lock (a second writer waits, up to 30 s, then
-/// gets a named error). Creates the study if there is none. When `change` fails nothing is written.
+/// Read-modify-write under an advisory lock on `path`.lock (a second writer waits up to `patience`,
+/// then gets a named error). Creates the study if there is none. When `change` fails nothing is written.
 Status updateStudy(const std::filesystem::path& path,
-                   const std::function<Status(StudyData&)>& change);
+                   const std::function<Status(StudyData&)>& change,
+                   std::chrono::milliseconds patience = std::chrono::seconds(30));
 
 /// One layer's numbers as a small .h5 of their own (a part), written atomically.
 Status saveLayerRecord(const std::filesystem::path& path, const LayerRecord& record);

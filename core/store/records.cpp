@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/store/records.h"
+
+#include <algorithm>
+
+namespace mla
+{
+
+namespace
+{
+
+template <typename Record>
+void putById(std::vector<Record>& records, Record record)
+{
+    const auto found = std::ranges::find(records, record.id, &Record::id);
+    if (found == records.end())
+        records.push_back(std::move(record));
+    else
+        *found = std::move(record);
+}
+
+} // namespace
+
+std::optional<double> RunRecord::meanRelativeError() const
+{
+    double sum = 0;
+    int count = 0;
+    for (const LayerRecord& layer : layers) {
+        if (!layer.after)
+            continue;
+        sum += layer.after->relativeError;
+        ++count;
+    }
+    return count > 0 ? std::optional(sum / count) : std::nullopt;
+}
+
+const RunRecord* StudyData::findRun(const std::string& id) const
+{
+    const auto found = std::ranges::find(runs, id, &RunRecord::id);
+    return found == runs.end() ? nullptr : &*found;
+}
+
+void StudyData::put(CheckpointRecord record)
+{
+    putById(checkpoints, std::move(record));
+}
+void StudyData::put(CalibrationRecord record)
+{
+    putById(calibrations, std::move(record));
+}
+void StudyData::put(RunRecord record)
+{
+    putById(runs, std::move(record));
+}
+void StudyData::put(AcceptanceRecord record)
+{
+    putById(acceptance, std::move(record));
+}
+
+} // namespace mla

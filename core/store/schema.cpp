@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/store/schema.h"
+
+#include <charconv>
+
+namespace mla::schema
+{
+
+namespace
+{
+
+constexpr std::string_view hexDigits = "0123456789ABCDEF";
+
+bool staysAsIs(unsigned char c)
+{
+    const bool letterOrDigit =
+        (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+    return letterOrDigit || c > 127 ||
+           std::string_view("-_+.=, ").find(static_cast<char>(c)) != std::string_view::npos;
+}
+
+} // namespace
+
+std::string safeName(std::string_view id)
+{
+    std::string name;
+    for (std::size_t i = 0; i < id.size(); ++i) {
+        const auto c = static_cast<unsigned char>(id[i]);
+        if (staysAsIs(c) && !(c == '.' && i == 0))
+            name += id[i];
+        else
+            (name += '%').append({hexDigits[c >> 4], hexDigits[c & 15]});
+    }
+    return name;
+}
+
+std::string idOf(std::string_view name)
+{
+    std::string id;
+    for (std::size_t i = 0; i < name.size(); ++i) {
+        unsigned value = 0;
+        const char* digits = name.data() + i + 1;
+        if (name[i] == '%' && i + 2 < name.size() &&
+            std::from_chars(digits, digits + 2, value, 16).ptr == digits + 2) {
+            id += static_cast<char>(value);
+            i += 2;
+        } else {
+            id += name[i];
+        }
+    }
+    return id;
+}
+
+std::string layerName(LayerIndex layer)
+{
+    const std::string digits = std::to_string(layer.value);
+    return digits.size() < 3 ? std::string(3 - digits.size(), '0') + digits : digits;
+}
+
+std::string versionText()
+{
+    return std::to_string(majorVersion) + "." + std::to_string(minorVersion);
+}
+
+Status checkVersion(const std::string& text)
+{
+    int major = -1;
+    const char* end = text.data() + text.size();
+    const auto [next, code] = std::from_chars(text.data(), end, major);
+    if (code != std::errc() || major < 0 || (next != end && *next != '.'))
+        return badInput("layout version '" + text + "' is not of the form MAJOR.MINOR");
+    if (major > majorVersion)
+        return badInput("layout version " + text + " is newer than " + versionText() +
+                            ", the newest this program reads",
+                        {}, "update the program");
+    return {};
+}
+
+std::string_view layoutTable()
+{
+    return R"(path | unit | meaning
+/ @format, @version, @created, @software | ISO 8601 UTC | what wrote this file, and when
+names of groups under /checkpoints, /calibration, /runs, /acceptance | | the id, percent-encoded (%2F is '/'); @order is its position
+/checkpoints/<id>/config | JSON | config.json of the checkpoint
+/checkpoints/<id>/path, fingerprint | | where it stood; hash of its content
+/calibration/<id>/input_ids [N,T] | token id | calibration sequences
+/calibration/<id>/mask [N,T] | 0 or 1 | 1 = valid token
+/calibration/<id>/source | | "self", or the files
+/runs/<id> @variant, @converter, @checkpoint, @parent, @calibration | | original, converted, partial-rope or functional; ids of what it came from
+/runs/<id> @kv_lora_rank, @qk_rope_head_dim | elements | latent and rotary width
+/runs/<id> @cache_elements, @original_cache_elements | elements per token and layer | KV cache of the draft, of the original
+/runs/<id> @seconds, @peak_rss_bytes | s, bytes | cost of the run
+/runs/<id> @settings | JSON | every setting (a dataset if longer than 60,000 bytes)
+/runs/<id>/warnings [n] | | texts
+/runs/<id>/layers/NNN/loss/step [s] | optimizer step | 0 = before training
+/runs/<id>/layers/NNN/loss/train, heldout [s] | loss of the objective | NaN where not evaluated
+/runs/<id>/layers/NNN/loss/lr [s] | 1 | learning rate
+/runs/<id>/layers/NNN @loss_before, @loss_after | loss of the objective | held-out
+/runs/<id>/layers/NNN @kept_converted | 0 or 1 | 1 = refinement did not help, converted weights stay
+/runs/<id>/layers/NNN/spectrum/weights [n], activations [n] | 1 | singular values, descending
+/runs/<id>/layers/NNN/spectrum @rank, @retained_energy, @effective_rank, @tail_bound | 1 | of the activations at the rank of the run
+/runs/<id>/layers/NNN/rope/key_energy, kept_energy, score_energy [heads,pairs] | share | of the layer's key energy, of its rotary part, of the score norm
+/runs/<id>/layers/NNN/rope/distance [b] | tokens | centres of bins of |i - j|
+/runs/<id>/layers/NNN/rope/score_residual [b] | logit | mean |change of attention logit|
+/runs/<id>/layers/NNN/fidelity/before, after [3] | 1, 1, nats | relative error, cosine, KL of attention probabilities
+/runs/<id>/layers/NNN/seconds, complete | s, 0 or 1 |
+/runs/<id>/stages/<name>/perplexity, kl | 1, nats | original, rope_removed, low_rank, refined; KL(original || stage)
+/acceptance/<row> @target, @run, @task, @backend, @method, @k, @temperature, @seed | | what was measured
+/acceptance/<row> @tokens, @wall_time, @tokens_per_second, @plain_steps | tokens, s, 1/s, steps | over all prompts
+/acceptance/<row> @identical_to_greedy | 0 or 1 | absent for replay
+/acceptance/<row>/prompt, drafted, accepted [steps] | index, tokens, tokens | one entry per verification step
+)";
+}
+
+} // namespace mla::schema

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Records to and from HDF5 groups; used by study.cpp only. Errors name the HDF5 path.
+#pragma once
+
+#include "core/store/h5.h"
+#include "core/store/records.h"
+
+namespace mla
+{
+
+Status writeStudy(h5::Group& root, const StudyData& study);
+Result<StudyData> readStudy(const h5::Group& root);
+
+Status writeLayer(h5::Group& group, const LayerRecord& record);
+Result<LayerRecord> readLayer(const h5::Group& group);
+
+/// Short texts are attributes, long ones and those with NUL characters datasets of the same name.
+Status putText(h5::Group& group, const std::string& name, const std::string& text);
+Result<std::string> getText(const h5::Group& group, const std::string& name);
+
+} // namespace mla
