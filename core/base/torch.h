@@ -6,5 +6,7 @@
 
 #include <torch/types.h>
 
+#include <ATen/Parallel.h>
+#include <torch/csrc/autograd/autograd.h>
 #include <torch/csrc/autograd/grad_mode.h>
 #include <torch/cuda.h>
