@@ -6,6 +6,7 @@
 
 #include <filesystem>
 #include <map>
+#include <memory>
 #include <set>
 #include <span>
 #include <string>
@@ -21,21 +22,27 @@ class PartsFolder {
 public:
     /// Opens or creates `folder` for a run described by `manifest` (canonical JSON text). Existing
     /// parts are taken up only if `resume` and their manifest is equal, otherwise: with `resume` an
-    /// error that names the first differing key; without, they are removed.
+    /// error that names the first differing key; without, they are removed. Several processes may
+    /// work in one folder if all but the first resume; to remove parts that another process is
+    /// writing is refused (Usage). Files that are not parts are never touched.
     static Result<PartsFolder> open(const std::filesystem::path& folder,
                                     const std::string& manifest, bool resume);
 
     [[nodiscard]] const std::filesystem::path& folder() const { return m_folder; }
+    /// Layers whose two files are whole.
     [[nodiscard]] const std::set<LayerIndex>& finished() const { return m_finished; }
+    /// Marks the record complete.
     Status write(const LayerRecord& record, std::span<const TensorView> tensors);
     Result<LayerRecord> record(LayerIndex layer) const;
     Result<SafetensorsFile> tensors(LayerIndex layer) const;
-    /// Deletes the folder once its content stands in the study and the draft directory.
+    /// Deletes the parts and emptied folders up to NAME.parts once their content stands in the study and the draft directory.
     Status remove();
 
 private:
+    PartsFolder() = default;
     std::filesystem::path m_folder;
     std::set<LayerIndex> m_finished;
+    std::shared_ptr<const int> m_lock; ///< descriptor of the folder, locked while any copy lives
 };
 
 /// A run that was begun and not finished, as found beside a study.

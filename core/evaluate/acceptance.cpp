@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/evaluate/acceptance.h"
+
+#include <algorithm>
+#include <cassert>
+#include <limits>
+#include <map>
+#include <random>
+
+namespace mla
+{
+
+namespace
+{
+
+constexpr int bootstrapSamples = 2000;
+constexpr double tail = 0.025; // of a 95 % interval, on each side
+
+struct Sums {
+    std::int64_t steps = 0, drafted = 0, accepted = 0;
+    void add(const StepCount& step)
+    {
+        ++steps;
+        drafted += step.drafted;
+        accepted += step.accepted;
+    }
+    [[nodiscard]] double rate() const
+    {
+        return drafted > 0 ? static_cast<double>(accepted) / static_cast<double>(drafted) : 0;
+    }
+    [[nodiscard]] double length() const
+    {
+        return steps > 0 ? 1 + static_cast<double>(accepted) / static_cast<double>(steps) : 0;
+    }
+};
+
+std::vector<Sums> sumsByPrompt(std::span<const StepCount> steps)
+{
+    std::map<int, Sums> prompts;
+    for (const StepCount& step : steps)
+        prompts[step.prompt].add(step);
+    std::vector<Sums> sums;
+    for (const auto& [prompt, sum] : prompts)
+        sums.push_back(sum);
+    return sums;
+}
+
+void countPositions(std::span<const StepCount> steps, AcceptanceMetrics& metrics)
+{
+    const std::size_t k = metrics.perPosition.size();
+    for (std::size_t i = 0; i < k; ++i) {
+        const int position = static_cast<int>(i);
+        std::int64_t reached = 0, passed = 0;
+        for (const StepCount& step : steps) {
+            reached += step.drafted > position && step.accepted >= position;
+            passed += step.accepted > position;
+        }
+        if (!steps.empty())
+            metrics.perPosition[i] =
+                static_cast<double>(passed) / static_cast<double>(steps.size());
+        metrics.conditional[i] = reached > 0
+                                     ? static_cast<double>(passed) / static_cast<double>(reached)
+                                     : std::numeric_limits<double>::quiet_NaN();
+    }
+    for (const StepCount& step : steps)
+        ++metrics.histogram[static_cast<std::size_t>(step.accepted)];
+}
+
+/// Linear interpolation between order statistics.
+double quantile(const std::vector<double>& sorted, double share)
+{
+    const double position = share * static_cast<double>(sorted.size() - 1);
+    const auto below = static_cast<std::size_t>(position);
+    const std::size_t above = std::min(below + 1, sorted.size() - 1);
+    return sorted[below] +
+           (position - static_cast<double>(below)) * (sorted[above] - sorted[below]);
+}
+
+/// Prompts are drawn with replacement; the steps of one prompt depend on each other.
+void bootstrapRate(const std::vector<Sums>& prompts, std::uint64_t seed, AcceptanceMetrics& metrics)
+{
+    std::mt19937_64 random(seed);
+    std::vector<double> rates;
+    for (int sample = 0; sample < bootstrapSamples; ++sample) {
+        Sums drawn;
+        for (std::size_t i = 0; i < prompts.size(); ++i) {
+            // The standard's distributions differ between libraries; this does not.
+            const Sums& prompt = prompts[random() % prompts.size()];
+            drawn.drafted += prompt.drafted;
+            drawn.accepted += prompt.accepted;
+        }
+        rates.push_back(drawn.rate());
+    }
+    std::ranges::sort(rates);
+    metrics.rateLow = quantile(rates, tail);
+    metrics.rateHigh = quantile(rates, 1 - tail);
+}
+
+} // namespace
+
+AcceptanceMetrics acceptanceMetrics(std::span<const StepCount> steps, int k, std::uint64_t seed)
+{
+    Sums pooled;
+    for (const StepCount& step : steps) {
+        assert(step.accepted >= 0 && step.accepted <= step.drafted);
+        pooled.add(step);
+        k = std::max(k, step.drafted);
+    }
+    AcceptanceMetrics metrics;
+    metrics.steps = pooled.steps;
+    metrics.draftTokens = pooled.drafted;
+    metrics.acceptedTokens = pooled.accepted;
+    metrics.acceptanceRate = pooled.rate();
+    metrics.meanAcceptanceLength = pooled.length();
+    const auto positions = static_cast<std::size_t>(std::max(k, 0));
+    metrics.perPosition.assign(positions, 0);
+    metrics.conditional.assign(positions, 0);
+    metrics.histogram.assign(positions + 1, 0);
+    countPositions(steps, metrics);
+
+    const std::vector<Sums> prompts = sumsByPrompt(steps);
+    if (prompts.empty())
+        return metrics;
+    for (const Sums& prompt : prompts) {
+        metrics.perPromptMeanRate += prompt.rate() / static_cast<double>(prompts.size());
+        metrics.perPromptMeanLength += prompt.length() / static_cast<double>(prompts.size());
+    }
+    bootstrapRate(prompts, seed, metrics);
+    return metrics;
+}
+
+AlignedCounts alignedCounts(const std::vector<bool>& matches, int k, int prompt)
+{
+    AlignedCounts counts;
+    const std::size_t n = matches.size();
+    for (std::size_t p = 0; p < n;) {
+        const std::size_t d = std::min(static_cast<std::size_t>(std::max(k, 0)), n - p - 1);
+        std::size_t a = 0;
+        while (a < d && matches[p + a])
+            ++a;
+        if (d == 0)
+            ++counts.plainSteps;
+        else
+            counts.steps.push_back({prompt, static_cast<int>(d), static_cast<int>(a)});
+        p += a + 1; // the target adds one token of its own
+    }
+    return counts;
+}
+
+} // namespace mla
