@@ -1,0 +1,50 @@
+# Core's precompiled LibTorch header, for the sources that want it and no others: loading it costs a
+# source that does not include torch five seconds.
+
+# mla_includes_torch(FILE RESULT): whether FILE reaches core/base/torch.h through the repository's own
+# includes. A stale answer (a header gained torch after the configure step) costs build time only.
+function(mla_includes_torch file result)
+  get_property(known GLOBAL PROPERTY "mla_includes_torch:${file}")
+  if(NOT known STREQUAL "")
+    set(${result} ${known} PARENT_SCOPE)
+    return()
+  endif()
+  # Set first, so that a circle of includes ends here.
+  set_property(GLOBAL PROPERTY "mla_includes_torch:${file}" OFF)
+  set(found OFF)
+  file(STRINGS ${file} includes REGEX "^#include \"")
+  foreach(line IN LISTS includes)
+    string(REGEX REPLACE "^#include \"([^\"]+)\".*" "\\1" header "${line}")
+    if(header STREQUAL "core/base/torch.h")
+      set(found ON)
+    elseif(EXISTS ${CMAKE_SOURCE_DIR}/${header})
+      mla_includes_torch(${CMAKE_SOURCE_DIR}/${header} found)
+    endif()
+    if(found)
+      break()
+    endif()
+  endforeach()
+  set_property(GLOBAL PROPERTY "mla_includes_torch:${file}" ${found})
+  set(${result} ${found} PARENT_SCOPE)
+endfunction()
+
+# mla_use_torch_header(TARGET): gives the sources of TARGET that include torch core's precompiled
+# header (for mla_core, makes it).
+function(mla_use_torch_header target)
+  get_target_property(sources ${target} SOURCES)
+  set(any OFF)
+  foreach(source IN LISTS sources)
+    cmake_path(ABSOLUTE_PATH source BASE_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR})
+    mla_includes_torch(${source} torch)
+    if(torch)
+      set(any ON)
+    else()
+      set_source_files_properties(${source} PROPERTIES SKIP_PRECOMPILE_HEADERS ON)
+    endif()
+  endforeach()
+  if(target STREQUAL "mla_core")
+    target_precompile_headers(mla_core PRIVATE [["core/base/torch.h"]])
+  elseif(any)
+    target_precompile_headers(${target} REUSE_FROM mla_core)
+  endif()
+endfunction()
