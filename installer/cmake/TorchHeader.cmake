@@ -5,7 +5,7 @@
 # includes. A stale answer (a header gained torch after the configure step) costs build time only.
 function(mla_includes_torch file result)
   get_property(known GLOBAL PROPERTY "mla_includes_torch:${file}")
-  if(NOT known STREQUAL "")
+  if(DEFINED known)
     set(${result} ${known} PARENT_SCOPE)
     return()
   endif()
