@@ -25,7 +25,9 @@ struct Table {
 };
 
 /// One row per draft: converter, variant, mean relative error, perplexity, acceptance rate (%), mean
-/// acceptance length, cache elements; `original` first.
+/// acceptance length, cache elements; `original` first. The rate is pooled over the steps of all
+/// tasks, the mean of the tasks' rates stands beside it. A draft measured in several ways (k, target,
+/// backend, method, temperature) has a row for each, since such steps must not be pooled.
 Table variantTable(const StudyData& study);
 Table acceptanceTable(const StudyData& study);        ///< one row per measurement
 Table layerTable(const RunRecord& run);               ///< one row per layer

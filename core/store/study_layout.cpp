@@ -186,19 +186,26 @@ auto rowTexts(Row& row)
         std::pair{schema::method, &row.method}, std::pair{schema::settings, &row.settingsJson}};
 }
 
+/// Metrics have an entry per draft position: a hostile k must not cost memory.
+constexpr int longestDraft = 4096;
+
 Error badCounts(const h5::Group& group)
 {
     return badInput("'" + group.path() +
                     "': prompt, drafted and accepted must have equal lengths, with "
-                    "0 <= accepted <= drafted");
+                    "0 <= accepted <= drafted <= k <= " +
+                    std::to_string(longestDraft));
 }
 
 bool countsAgree(const AcceptanceRecord& row)
 {
+    if (row.k < 0 || row.k > longestDraft)
+        return false;
     if (row.prompt.size() != row.drafted.size() || row.prompt.size() != row.accepted.size())
         return false;
     for (std::size_t i = 0; i < row.drafted.size(); ++i)
-        if (row.prompt[i] < 0 || row.accepted[i] < 0 || row.accepted[i] > row.drafted[i])
+        if (row.prompt[i] < 0 || row.accepted[i] < 0 || row.accepted[i] > row.drafted[i] ||
+            row.drafted[i] > row.k)
             return false;
     return true;
 }

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/report/acceptance_groups.h"
+
+#include <algorithm>
+#include <set>
+
+#include "core/report/report_text.h"
+
+namespace mla
+{
+
+namespace
+{
+
+constexpr auto original = "original";
+
+AcceptanceRows withProtocol(const AcceptanceRows& rows, const Protocol& protocol)
+{
+    AcceptanceRows chosen;
+    std::ranges::copy_if(rows, std::back_inserter(chosen),
+                         [&protocol](const auto* row) { return protocolOf(*row) == protocol; });
+    return chosen;
+}
+
+/// The drafts of one converter with all their rows, the original first.
+std::vector<DraftRows> draftsOf(const StudyData& study, const std::string& converter)
+{
+    std::vector<DraftRows> drafts;
+    if (study.findRun(original) == nullptr)
+        drafts.push_back({nullptr, original, rowsOf(study, original)});
+    for (const RunRecord& run : study.runs)
+        if (run.variant == original)
+            drafts.push_back({&run, run.variant, rowsOf(study, run.id)});
+    for (const RunRecord& run : study.runs)
+        if (run.variant != original && run.converter == converter)
+            drafts.push_back({&run, run.variant, rowsOf(study, run.id)});
+    return drafts;
+}
+
+/// Converters with measured drafts; one empty name if nothing but the original was measured.
+std::vector<std::string> measuredConverters(const StudyData& study)
+{
+    std::vector<std::string> converters;
+    for (const RunRecord& run : study.runs)
+        if (run.variant != original && !rowsOf(study, run.id).empty() &&
+            std::ranges::find(converters, run.converter) == converters.end())
+            converters.push_back(run.converter);
+    if (converters.empty())
+        converters.emplace_back();
+    return converters;
+}
+
+} // namespace
+
+Protocol protocolOf(const AcceptanceRecord& row)
+{
+    const std::string sampling =
+        row.temperature > 0 ? "T = " + exactText(row.temperature) : "greedy";
+    return {row.k, row.target, row.backend + " " + row.method + ", " + sampling};
+}
+
+std::vector<Protocol> protocolsOf(const AcceptanceRows& rows)
+{
+    std::set<Protocol> protocols;
+    for (const AcceptanceRecord* row : rows)
+        protocols.insert(protocolOf(*row));
+    return {protocols.begin(), protocols.end()};
+}
+
+std::vector<AcceptanceGroup> acceptanceGroups(const StudyData& study)
+{
+    std::vector<AcceptanceGroup> groups;
+    for (const std::string& converter : measuredConverters(study)) {
+        const std::vector<DraftRows> drafts = draftsOf(study, converter);
+        AcceptanceRows own, all;
+        for (const DraftRows& draft : drafts) {
+            all.insert(all.end(), draft.rows.begin(), draft.rows.end());
+            if (draft.variant != original)
+                own.insert(own.end(), draft.rows.begin(), draft.rows.end());
+        }
+        for (const Protocol& protocol : protocolsOf(own.empty() ? all : own)) {
+            AcceptanceGroup group{converter, protocol, {}};
+            for (const DraftRows& draft : drafts) {
+                AcceptanceRows rows = withProtocol(draft.rows, protocol);
+                if (!rows.empty())
+                    group.drafts.push_back({draft.run, draft.variant, std::move(rows)});
+            }
+            groups.push_back(std::move(group));
+        }
+    }
+    return groups;
+}
+
+AcceptanceRows rowsOf(const StudyData& study, const std::string& run)
+{
+    AcceptanceRows rows;
+    for (const AcceptanceRecord& row : study.acceptance)
+        if (row.run == run)
+            rows.push_back(&row);
+    return rows;
+}
+
+std::vector<StepCount> pooledSteps(const AcceptanceRows& rows)
+{
+    std::vector<StepCount> steps;
+    std::map<std::pair<const AcceptanceRecord*, int>, int> numbers;
+    for (const AcceptanceRecord* row : rows) {
+        const std::size_t count =
+            std::min({row->prompt.size(), row->drafted.size(), row->accepted.size()});
+        for (std::size_t i = 0; i < count; ++i) {
+            const int next = static_cast<int>(numbers.size());
+            const int prompt = numbers.emplace(std::pair(row, row->prompt[i]), next).first->second;
+            steps.push_back({prompt, row->drafted[i], row->accepted[i]});
+        }
+    }
+    return steps;
+}
+
+AcceptanceMetrics pooledMetrics(const AcceptanceRows& rows)
+{
+    int k = 0;
+    for (const AcceptanceRecord* row : rows)
+        k = std::max(k, row->k);
+    return acceptanceMetrics(pooledSteps(rows), k);
+}
+
+std::vector<std::pair<std::string, AcceptanceRows>> rowsByTask(const AcceptanceRows& rows)
+{
+    std::vector<std::pair<std::string, AcceptanceRows>> tasks;
+    for (const AcceptanceRecord* row : rows) {
+        auto found =
+            std::ranges::find(tasks, row->task, [](const auto& task) { return task.first; });
+        if (found == tasks.end())
+            found = tasks.insert(tasks.end(), {row->task, {}});
+        found->second.push_back(row);
+    }
+    return tasks;
+}
+
+double meanTaskRate(const AcceptanceRows& rows)
+{
+    const auto tasks = rowsByTask(rows);
+    double sum = 0;
+    for (const auto& [task, taskRows] : tasks) {
+        std::int64_t drafted = 0, accepted = 0;
+        for (const StepCount& step : pooledSteps(taskRows)) {
+            drafted += step.drafted;
+            accepted += step.accepted;
+        }
+        sum += drafted > 0 ? static_cast<double>(accepted) / static_cast<double>(drafted) : 0;
+    }
+    return tasks.empty() ? 0 : sum / static_cast<double>(tasks.size());
+}
+
+} // namespace mla

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Words and numbers of figures and tables, independent of the process's locale.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "core/store/records.h"
+
+namespace mla
+{
+
+/// "0.077" for (0.0775, 3): fixed decimals; "–" if `value` is not finite.
+[[nodiscard]] std::string fixedText(double value, int decimals);
+/// Three significant digits, "0.0432", "66.6", "2.7e+03"; "–" if `value` is not finite.
+[[nodiscard]] std::string shortText(double value);
+/// The shortest text that reads back as the same number; "NaN", "inf", "-inf".
+[[nodiscard]] std::string exactText(double value);
+
+/// "TransMLA", "MHA2MLA"; an unknown name as it is.
+[[nodiscard]] std::string converterLabel(const std::string& converter);
+/// "TransMLA 76+32" or "MHA2MLA 84+3×8": latent + rotary cache elements per token and layer.
+[[nodiscard]] std::string draftLabel(const RunRecord& run);
+/// "TransMLA 76+32, functional".
+[[nodiscard]] std::string runLabel(const RunRecord& run);
+/// `id` as the stem of a file name.
+[[nodiscard]] std::string fileStem(const std::string& id);
+
+/// Perplexity of the run's own last stage (design: converted = low rank, otherwise refined).
+[[nodiscard]] std::optional<double> finalPerplexity(const RunRecord& run);
+
+} // namespace mla
