@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Colour gradients that are even to the eye and safe for colour-vision deficiencies.
+#pragma once
+
+#include <qcustomplot.h>
+
+namespace mla::ui {
+
+/// Dark blue to yellow, lightness rising evenly (viridis of Smith and van der Walt).
+[[nodiscard]] QCPColorGradient viridisGradient();
+/// Blue, near white in the middle, orange-brown: for values around 0.
+[[nodiscard]] QCPColorGradient divergingGradient();
+
+} // namespace mla::ui

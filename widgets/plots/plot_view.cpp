@@ -1,0 +1,398 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "widgets/plots/plot_view.h"
+
+#include <cmath>
+#include <limits>
+
+#include <QAction>
+#include <QApplication>
+#include <QClipboard>
+#include <QContextMenuEvent>
+#include <QHBoxLayout>
+#include <QLabel>
+#include <QMenu>
+#include <QStackedLayout>
+#include <QTimer>
+#include <QToolButton>
+#include <QVBoxLayout>
+
+#include "widgets/common/theme.h"
+#include "widgets/plots/export_dialog.h"
+#include "widgets/plots/hover.h"
+
+namespace mla::ui {
+namespace {
+
+constexpr int kReplotMs = 50; // 20 Hz
+constexpr double kScreenLinePt = 1.3;
+constexpr double kNothing = std::numeric_limits<double>::quiet_NaN();
+
+} // namespace
+
+/// Elides instead of forcing the plot's minimum width.
+class TitleLabel : public QLabel
+{
+public:
+    explicit TitleLabel(QWidget* parent) : QLabel(parent)
+    {
+        setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);
+        QFont bold = font();
+        bold.setWeight(QFont::DemiBold);
+        setFont(bold);
+    }
+    void setFullText(const QString& text)
+    {
+        m_text = text;
+        elide();
+    }
+
+protected:
+    void resizeEvent(QResizeEvent* event) override
+    {
+        QLabel::resizeEvent(event);
+        elide();
+    }
+
+private:
+    void elide() { setText(fontMetrics().elidedText(m_text, Qt::ElideMiddle, width())); }
+    QString m_text;
+};
+
+class PlotView::Private
+{
+public:
+    explicit Private(PlotView* view)
+        : q(view), plot(new QCustomPlot(view)), painter(plot), crosshair(plot)
+    {
+    }
+
+    void buildWidgets();
+    void buildActions();
+    void connectPlot();
+    [[nodiscard]] PaintStyle style() const;
+    void rebuild();
+    void scheduleReplot();
+    void replotNow();
+    void hover(const QPointF& position);
+    void leave();
+    void press(QMouseEvent* event);
+    void release(QMouseEvent* event);
+
+    PlotView* q;
+    QCustomPlot* plot;
+    FigurePainter painter;
+    Crosshair crosshair;
+    mla::Figure figure;
+    bool empty = true;
+    bool zoomed = false;
+    bool settingRange = false;
+    std::optional<int> layer;
+    double smoothing = 0;
+    QTimer replotTimer;
+    QStackedLayout* stack = nullptr;
+    QLabel* emptyLabel = nullptr;
+    TitleLabel* title = nullptr;
+    QWidget* toolbar = nullptr;
+    std::vector<std::pair<QAction*, QString>> actions; ///< with the icon's name
+    QPointF pressedAt;
+};
+
+void PlotView::Private::buildWidgets()
+{
+    auto* page = new QWidget(q);
+    toolbar = new QWidget(page);
+    title = new TitleLabel(toolbar);
+    auto* row = new QHBoxLayout(toolbar);
+    row->setContentsMargins(8, 2, 4, 2);
+    row->setSpacing(1);
+    row->addWidget(title, 1);
+    for (const auto& [action, icon] : actions) {
+        auto* button = new QToolButton(toolbar);
+        button->setDefaultAction(action);
+        button->setAutoRaise(true);
+        button->setIconSize(QSize(16, 16));
+        button->setAccessibleName(action->text());
+        row->addWidget(button);
+    }
+    auto* column = new QVBoxLayout(page);
+    column->setContentsMargins(0, 0, 0, 0);
+    column->setSpacing(0);
+    column->addWidget(toolbar);
+    column->addWidget(plot, 1);
+    emptyLabel = new QLabel(q);
+    emptyLabel->setAlignment(Qt::AlignCenter);
+    emptyLabel->setWordWrap(true);
+    emptyLabel->setMargin(24);
+    emptyLabel->setForegroundRole(QPalette::PlaceholderText);
+    emptyLabel->setBackgroundRole(QPalette::Base);
+    emptyLabel->setAutoFillBackground(true);
+    stack = new QStackedLayout(q);
+    stack->addWidget(emptyLabel);
+    stack->addWidget(page);
+}
+
+void PlotView::Private::buildActions()
+{
+    const auto add = [this](const QString& text, const QString& icon, void (PlotView::*slot)()) {
+        auto* action = new QAction(text, q);
+        connect(action, &QAction::triggered, q, slot);
+        actions.emplace_back(action, icon);
+        q->addAction(action);
+        return action;
+    };
+    add(tr("Reset view"), QStringLiteral("zoom-fit"), &PlotView::resetView)
+        ->setToolTip(tr("Reset view (double-click)"));
+    add(tr("Copy image"), QStringLiteral("copy"), &PlotView::copyImage);
+    add(tr("Export…"), QStringLiteral("export"), &PlotView::exportImage);
+}
+
+void PlotView::Private::connectPlot()
+{
+    plot->setInteractions(QCP::iRangeDrag | QCP::iRangeZoom);
+    plot->setMouseTracking(true);
+    plot->setFocusPolicy(Qt::StrongFocus);
+    plot->setContextMenuPolicy(Qt::CustomContextMenu);
+    plot->installEventFilter(q);
+    connect(plot, &QCustomPlot::customContextMenuRequested, q, [this](const QPoint& at) {
+        QMenu menu(q);
+        for (const auto& [action, icon] : actions)
+            menu.addAction(action);
+        menu.exec(plot->mapToGlobal(at));
+    });
+    connect(plot, &QCustomPlot::mousePress, q, [this](QMouseEvent* event) { press(event); });
+    connect(plot, &QCustomPlot::mouseRelease, q, [this](QMouseEvent* event) { release(event); });
+    connect(plot, &QCustomPlot::mouseMove, q,
+            [this](QMouseEvent* event) { hover(event->position()); });
+    connect(plot, &QCustomPlot::mouseDoubleClick, q, [this] { q->resetView(); });
+    connect(plot, &QCustomPlot::beforeReplot, q, [this] {
+        painter.layoutFor(plot->viewport().size());
+        painter.updateDetail();
+    });
+    replotTimer.setSingleShot(true);
+    replotTimer.setInterval(kReplotMs);
+    connect(&replotTimer, &QTimer::timeout, q, [this] { replotNow(); });
+}
+
+PaintStyle PlotView::Private::style() const
+{
+    PaintStyle style;
+    style.theme = plotThemeFor(q->palette());
+    style.font = q->font();
+    style.unitsPerPt = q->logicalDpiY() / 72.0;
+    const double size = q->font().pointSizeF() > 0 ? q->font().pointSizeF() * style.unitsPerPt
+                                                   : q->font().pixelSize();
+    style.font.setPixelSize(std::max(9, static_cast<int>(std::lround(size * 0.92))));
+    style.linePt = kScreenLinePt;
+    return style;
+}
+
+void PlotView::Private::rebuild()
+{
+    for (const auto& [action, icon] : actions)
+        action->setIcon(themedIcon(icon, q->palette()));
+    if (empty)
+        return;
+    settingRange = true;
+    painter.build(figure, style());
+    settingRange = false;
+    for (QCPAxis* axis : {plot->xAxis, plot->yAxis})
+        connect(axis, qOverload<const QCPRange&>(&QCPAxis::rangeChanged), q, [this] {
+            if (!settingRange)
+                zoomed = true;
+        });
+    crosshair.create(painter.style());
+    toolbar->setAutoFillBackground(true);
+    QPalette palette = q->palette();
+    palette.setColor(QPalette::Window, painter.style().theme.background);
+    toolbar->setPalette(palette);
+}
+
+void PlotView::Private::scheduleReplot()
+{
+    if (!replotTimer.isActive())
+        replotTimer.start();
+}
+
+void PlotView::Private::replotNow()
+{
+    replotTimer.stop();
+    if (empty)
+        return;
+    if (!zoomed) {
+        settingRange = true;
+        painter.setFullRange();
+        settingRange = false;
+    }
+    plot->replot(QCustomPlot::rpQueuedReplot);
+}
+
+void PlotView::Private::hover(const QPointF& position)
+{
+    if (empty)
+        return;
+    if (!plot->axisRect()->rect().contains(position.toPoint())) {
+        leave();
+        return;
+    }
+    const double x = plot->xAxis->pixelToCoord(position.x());
+    const double y = plot->yAxis->pixelToCoord(position.y());
+    crosshair.moveTo(x);
+    crosshair.showText(hoverText(painter, x, y), position);
+    scheduleReplot();
+    emit q->cursorMoved(x);
+}
+
+void PlotView::Private::leave()
+{
+    crosshair.hide();
+    scheduleReplot();
+    emit q->cursorMoved(kNothing);
+}
+
+void PlotView::Private::press(QMouseEvent* event)
+{
+    pressedAt = event->position();
+    const bool box = event->modifiers() & (Qt::ShiftModifier | Qt::ControlModifier);
+    plot->setSelectionRectMode(box ? QCP::srmZoom : QCP::srmNone);
+}
+
+void PlotView::Private::release(QMouseEvent* event)
+{
+    const double moved = QLineF(pressedAt, event->position()).length();
+    if (event->button() != Qt::LeftButton || moved > QApplication::startDragDistance())
+        return;
+    if (const auto hit = layerAt(painter, *plot, event->position()))
+        emit q->layerActivated(*hit);
+}
+
+PlotView::PlotView(QWidget* parent) : QWidget(parent), d(std::make_unique<Private>(this))
+{
+    d->buildActions();
+    d->buildWidgets();
+    d->connectPlot();
+    clear(tr("No figure to show yet."));
+    d->rebuild();
+}
+
+PlotView::~PlotView() = default;
+
+void PlotView::setFigure(const mla::Figure& figure)
+{
+    const bool keep = !d->empty && d->zoomed && figure.id == d->figure.id;
+    const QCPRange x = keep ? d->plot->xAxis->range() : QCPRange();
+    const QCPRange y = keep ? d->plot->yAxis->range() : QCPRange();
+    d->figure = figure;
+    d->empty = false;
+    d->zoomed = keep;
+    d->rebuild();
+    if (keep) {
+        d->plot->xAxis->setRange(x);
+        d->plot->yAxis->setRange(y);
+    }
+    d->title->setFullText(QString::fromStdString(figure.title));
+    const QString caption = QString::fromStdString(figure.caption);
+    d->title->setToolTip(caption);
+    d->plot->setAccessibleName(QString::fromStdString(figure.title));
+    d->plot->setAccessibleDescription(caption);
+    d->stack->setCurrentIndex(1);
+    d->replotNow();
+}
+
+const mla::Figure& PlotView::figure() const { return d->empty ? d->figure : d->painter.figure(); }
+
+void PlotView::appendPoint(int series, double x, double y)
+{
+    if (d->empty)
+        return;
+    d->painter.append(series, x, y);
+    d->scheduleReplot();
+}
+
+void PlotView::setSelectedLayer(std::optional<int> layer)
+{
+    d->layer = layer;
+    d->painter.setSelectedLayer(layer);
+    d->scheduleReplot();
+}
+
+std::optional<int> PlotView::selectedLayer() const { return d->layer; }
+
+void PlotView::clear(const QString& emptyText)
+{
+    d->empty = true;
+    d->zoomed = false;
+    d->figure = {};
+    d->emptyLabel->setText(emptyText);
+    d->stack->setCurrentIndex(0);
+}
+
+bool PlotView::isEmpty() const { return d->empty; }
+
+void PlotView::setSmoothing(double weight)
+{
+    d->smoothing = weight;
+    d->painter.setSmoothing(weight);
+    d->scheduleReplot();
+}
+
+double PlotView::smoothing() const { return d->smoothing; }
+bool PlotView::isZoomed() const { return d->zoomed; }
+QSize PlotView::sizeHint() const { return {520, 340}; }
+QSize PlotView::minimumSizeHint() const { return {220, 160}; }
+QCustomPlot* PlotView::plot() const { return d->plot; }
+
+void PlotView::setCursor(double x)
+{
+    if (d->empty)
+        return;
+    d->crosshair.moveTo(x);
+    d->crosshair.showText({}, {});
+    d->scheduleReplot();
+}
+
+void PlotView::resetView()
+{
+    d->zoomed = false;
+    d->replotNow();
+}
+
+void PlotView::copyImage()
+{
+    if (!d->empty)
+        QApplication::clipboard()->setPixmap(d->plot->toPixmap(0, 0, devicePixelRatioF()));
+}
+
+void PlotView::exportImage()
+{
+    if (d->empty)
+        return;
+    ExportDialog dialog(QString::fromStdString(d->figure.id), this);
+    if (dialog.exec() != QDialog::Accepted)
+        return;
+    if (const Status status = exportFigure(figure(), dialog.path(), dialog.options()); !status)
+        emit exportFailed(QString::fromStdString(status.error().text()));
+}
+
+void PlotView::changeEvent(QEvent* event)
+{
+    QWidget::changeEvent(event);
+    const bool restyle = event->type() == QEvent::PaletteChange ||
+                         event->type() == QEvent::FontChange ||
+                         event->type() == QEvent::StyleChange;
+    if (!restyle || !d)
+        return;
+    // The picture as it stands, live points included, in the new colours.
+    if (!d->empty)
+        setFigure(mla::Figure(d->painter.figure()));
+    else
+        d->rebuild();
+}
+
+bool PlotView::eventFilter(QObject* watched, QEvent* event)
+{
+    if (watched == d->plot && event->type() == QEvent::Leave && !d->empty)
+        d->leave();
+    return QWidget::eventFilter(watched, event);
+}
+
+} // namespace mla::ui
