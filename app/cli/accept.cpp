@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/cli/command.h"
+#include "app/cli/json_report.h"
+#include "app/cli/options.h"
+#include "app/cli/text.h"
+#include "core/pipeline/pipeline.h"
+
+using nlohmann::json;
+
+namespace mla::cli
+{
+namespace
+{
+
+json rowJson(const AcceptRow& row)
+{
+    const AcceptanceMetrics& m = row.metrics;
+    json divergences = json::array();
+    for (const AcceptRow::Divergence& at : row.divergences)
+        divergences.push_back(
+            {{"prompt", at.prompt}, {"position", at.position}, {"margin", at.margin}});
+    return {{"task", row.task},
+            {"steps", m.steps},
+            {"draft_tokens", m.draftTokens},
+            {"accepted_tokens", m.acceptedTokens},
+            {"acceptance_rate", m.acceptanceRate},
+            {"mean_acceptance_length", m.meanAcceptanceLength},
+            {"per_position", m.perPosition},
+            {"tokens_per_second", orNull(row.tokensPerSecond)},
+            {"identical_to_greedy", orNull(row.identicalToGreedy)},
+            {"tokens", row.tokens},
+            {"conditional_per_position", m.conditional},
+            {"histogram", m.histogram},
+            {"per_prompt_mean_rate", m.perPromptMeanRate},
+            {"per_prompt_mean_length", m.perPromptMeanLength},
+            {"acceptance_rate_interval", {m.rateLow, m.rateHigh}},
+            {"near_ties", row.nearTies},
+            {"divergences", std::move(divergences)}};
+}
+
+std::string describe(const AcceptOutcome& outcome)
+{
+    TextTable table({leftColumn("Task"),
+                     {"Steps"},
+                     {"Drafted"},
+                     {"Accepted"},
+                     {"Rate (%)"},
+                     leftColumn("95 % interval"),
+                     {"Mean length"},
+                     {"Tokens/s"},
+                     leftColumn("Output = greedy"),
+                     leftColumn("Accepted up to position (%)")});
+    constexpr double percent = 100;
+    const auto add = [&](const AcceptRow& row) {
+        const AcceptanceMetrics& m = row.metrics;
+        std::string positions;
+        for (const double share : m.perPosition)
+            positions += (positions.empty() ? "" : " ") + number(percent * share, 0);
+        table.addRow({row.task, count(m.steps), count(m.draftTokens), count(m.acceptedTokens),
+                      number(percent * m.acceptanceRate, 1),
+                      number(percent * m.rateLow, 1) + " to " + number(percent * m.rateHigh, 1),
+                      number(m.meanAcceptanceLength, 2), number(row.tokensPerSecond, 1),
+                      row.identicalToGreedy ? (*row.identicalToGreedy ? "yes" : "no") : "-",
+                      positions});
+    };
+    for (const AcceptRow& row : outcome.rows)
+        add(row);
+    if (outcome.rows.size() > 1)
+        add(outcome.pooled);
+    std::string text = table.text();
+    for (const AcceptRow& row : outcome.rows)
+        for (const AcceptRow::Divergence& at : row.divergences)
+            text += row.task + ", prompt " + std::to_string(at.prompt) +
+                    ": output leaves the target's own at token " + std::to_string(at.position) +
+                    ", where its two best logits differ by " + number(at.margin, 5) + "\n";
+    return text;
+}
+
+class Accept : public Command
+{
+public:
+    std::string name() const override { return "accept"; }
+    std::string summary() const override
+    {
+        return "how many of a draft's tokens a target model accepts in speculative decoding";
+    }
+    std::string examples() const override
+    {
+        return "replay measures every draft against one stored continuation of the target; "
+               "speculative runs\n"
+               "the engine and reports its speed. A task is named after its file.\n"
+               "Example: mla-draft accept --target models/SmolLM2-135M --draft drafts/t-functional "
+               "\\\n"
+               "      --tasks tasks/humaneval.jsonl,tasks/cnn_dailymail.jsonl -k 4 "
+               "--min-new-tokens 16";
+    }
+    void declare(CLI::App& parser) override
+    {
+        parser.add_option("--target", m_target, "model directory that verifies")
+            ->type_name("DIR")
+            ->required();
+        parser.add_option("--draft", m_draft, "model directory that drafts: original or converted")
+            ->type_name("DIR")
+            ->required();
+        parser.add_option("--tasks", m_tasks, "prompts: JSONL files, joined by commas")
+            ->type_name("FILES")
+            ->delimiter(',')
+            ->required();
+        addMeasureOptions(parser);
+        addStudyOption(parser, m_study);
+    }
+    Result<Output> run(JobContext& job) override
+    {
+        m_request.target = m_target;
+        m_request.draft = m_draft;
+        m_request.settings.tasks.assign(m_tasks.begin(), m_tasks.end());
+        m_request.study = optionalPath(m_study);
+        m_request.compute = common.compute;
+        MLA_CHECK(validate(m_request.settings));
+        MLA_TRY(outcome, measureAcceptance(job, m_request));
+        json rows = json::array();
+        for (const AcceptRow& row : outcome.rows)
+            rows.push_back(rowJson(row));
+        return Output{{{"rows", std::move(rows)},
+                       {"pooled", rowJson(outcome.pooled)},
+                       {"warnings", outcome.warnings}},
+                      describe(outcome),
+                      outcome.warnings};
+    }
+
+private:
+    void addMeasureOptions(CLI::App& parser)
+    {
+        AcceptSettings& settings = m_request.settings;
+        parser.add_option("-k", settings.k, "tokens drafted per step")
+            ->type_name("K")
+            ->check(atLeast(1))
+            ->capture_default_str();
+        parser.add_option("--max-new-tokens", settings.maxNewTokens, "new tokens per prompt")
+            ->type_name("N")
+            ->check(atLeast(1))
+            ->capture_default_str();
+        parser
+            .add_option("--min-new-tokens", settings.minNewTokens,
+                        "no end-of-text token before this many, in either model")
+            ->type_name("N")
+            ->check(atLeast(0))
+            ->capture_default_str();
+        parser
+            .add_option("--max-prompt-tokens", settings.maxPromptTokens, "cut prompts to this many")
+            ->type_name("N")
+            ->check(atLeast(1));
+        parser.add_option("--limit", settings.limit, "prompts per task")
+            ->type_name("N")
+            ->check(atLeast(1))
+            ->default_str("all");
+        parser.add_option("--method", settings.method, "replay or speculative")
+            ->type_name("NAME")
+            ->default_str("replay");
+        parser.add_option("--backend", settings.backend, "what runs the models: native")
+            ->type_name("NAME")
+            ->capture_default_str();
+        parser
+            .add_option("--temperature", settings.temperature,
+                        "0 = greedy, the only one in this version")
+            ->type_name("T")
+            ->check(notNegative())
+            ->capture_default_str();
+    }
+
+    std::string m_target, m_draft, m_study;
+    std::vector<std::string> m_tasks;
+    AcceptRequest m_request;
+};
+
+} // namespace
+
+std::unique_ptr<Command> makeAccept()
+{
+    return std::make_unique<Accept>();
+}
+
+} // namespace mla::cli

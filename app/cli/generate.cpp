@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/cli/command.h"
+#include "app/cli/options.h"
+#include "core/checkpoint/tokenizer.h"
+#include "core/pipeline/pipeline.h"
+
+namespace mla::cli
+{
+namespace
+{
+
+class Generate : public Command
+{
+public:
+    std::string name() const override { return "generate"; }
+    std::string summary() const override { return "continue a prompt, greedily or by sampling"; }
+    std::string examples() const override
+    {
+        return "Example: mla-draft generate models/SmolLM2-135M --prompt \"Once upon a time\" -n "
+               "32";
+    }
+    void declare(CLI::App& parser) override
+    {
+        addModelArgument(parser, m_model, "CKPT", "model directory: original or draft");
+        m_promptOption =
+            parser.add_option("--prompt", m_prompt, "text to continue")->type_name("TEXT");
+        m_idsOption =
+            parser.add_option("--ids", m_ids, "token ids to continue: 1,2,3")->type_name("IDS");
+        parser
+            .add_option("-n,--new-tokens", m_request.newTokens,
+                        "at most this many new tokens; an end-of-text token ends earlier")
+            ->type_name("N")
+            ->check(atLeast(1))
+            ->capture_default_str();
+        parser
+            .add_option("--min-new-tokens", m_request.minNewTokens,
+                        "no end-of-text token before this many")
+            ->type_name("N")
+            ->check(atLeast(0))
+            ->capture_default_str();
+        parser.add_option("--temperature", m_request.temperature, "0 = greedy, else sampling")
+            ->type_name("T")
+            ->check(notNegative())
+            ->capture_default_str();
+        parser
+            .add_flag("--no-special", m_noSpecial,
+                      "encode the prompt without the special tokens that the tokenizer adds")
+            ->needs(m_promptOption);
+    }
+    Result<Output> run(JobContext& job) override
+    {
+        if (m_promptOption->count() + m_idsOption->count() != 1)
+            return usageError("give exactly one of --prompt and --ids");
+        if (m_request.minNewTokens > m_request.newTokens)
+            return usageError("--min-new-tokens is above -n");
+        MLA_TRY(ids, parseIds(m_ids, "--ids"));
+        MLA_TRY(tokenizer, Tokenizer::open(m_model));
+        m_request.model = m_model;
+        m_request.compute = common.compute;
+        m_request.ids =
+            m_promptOption->count() > 0 ? tokenizer.encode(m_prompt, !m_noSpecial) : std::move(ids);
+        if (m_request.ids.empty())
+            return usageError("there is no token to continue: the prompt is empty");
+        MLA_TRY(fresh, generateTokens(job, m_request));
+        MLA_TRY(text, tokenizer.decode(fresh));
+        return Output{{{"ids", fresh}, {"text", text}}, text + "\n", {}};
+    }
+
+private:
+    std::string m_model, m_prompt, m_ids;
+    GenerateRequest m_request;
+    bool m_noSpecial = false;
+    CLI::Option *m_promptOption = nullptr, *m_idsOption = nullptr;
+};
+
+} // namespace
+
+std::unique_ptr<Command> makeGenerate()
+{
+    return std::make_unique<Generate>();
+}
+
+} // namespace mla::cli

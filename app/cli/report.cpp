@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "app/cli/command.h"
+#include "app/cli/options.h"
+#include "core/base/file.h"
+#include "core/report/tables.h"
+#include "core/store/study.h"
+
+namespace mla::cli
+{
+namespace
+{
+
+struct TableFormat {
+    const char* extension;
+    std::string (*render)(const Table&);
+};
+const std::map<std::string, TableFormat> formats = {
+    {"csv", {".csv", toCsv}}, {"latex", {".tex", toLatex}}, {"md", {".md", toMarkdown}}};
+
+/// A table's id as a file name; equal ids get a number.
+std::string fileStem(const std::string& id, std::set<std::string>& used)
+{
+    std::string stem = id;
+    std::replace_if(
+        stem.begin(), stem.end(),
+        [](char c) {
+            return !std::isalnum(static_cast<unsigned char>(c)) && c != '.' && c != '_' && c != '+';
+        },
+        '-');
+    std::string unique = stem;
+    for (int copy = 2; !used.insert(unique).second; ++copy)
+        unique = stem + "-" + std::to_string(copy);
+    return unique;
+}
+
+std::vector<Table> tablesOf(const StudyData& study)
+{
+    std::vector<Table> tables = {variantTable(study), acceptanceTable(study)};
+    for (const RunRecord& run : study.runs)
+        tables.push_back(layerTable(run));
+    return tables;
+}
+
+class Report : public Command
+{
+public:
+    std::string name() const override { return "report"; }
+    std::string summary() const override
+    {
+        return "tables of a study: variants, acceptance, layers";
+    }
+    std::string examples() const override
+    {
+        return "Example: mla-draft report study.h5 -o tables --tables latex\n"
+               "Figures: mla-workbench --report study.h5 -o figures --format pdf,svg,png";
+    }
+    bool stoppable() const override { return false; }
+    void declare(CLI::App& parser) override
+    {
+        addModelArgument(parser, m_study, "STUDY", "study file (HDF5)");
+        addOutputOptions(parser, m_output, m_overwrite);
+        parser.add_option("--tables", m_tables, "formats, joined by commas: csv, latex, md")
+            ->type_name("FORMATS")
+            ->delimiter(',')
+            ->default_str("csv,latex,md");
+    }
+    Result<Output> run(JobContext&) override
+    {
+        for (const std::string& format : m_tables)
+            if (!formats.contains(format))
+                return usageError("--tables: '" + format + "' is none of csv, latex, md");
+        MLA_TRY(study, loadStudy(m_study));
+        MLA_TRY(folder, StagedDirectory::create(m_output, m_overwrite));
+        std::vector<std::string> files;
+        std::set<std::string> used;
+        for (const Table& table : tablesOf(study)) {
+            const std::string stem = fileStem(table.id, used);
+            for (const std::string& name :
+                 std::set<std::string>(m_tables.begin(), m_tables.end())) {
+                const TableFormat& format = formats.at(name);
+                files.push_back(stem + format.extension);
+                MLA_CHECK(writeFileAtomically(folder.path() / files.back(), format.render(table)));
+            }
+        }
+        MLA_CHECK(folder.commit());
+        std::string text;
+        for (const std::string& file : files)
+            text += (std::filesystem::path(m_output) / file).string() + "\n";
+        return Output{{{"output", m_output}, {"files", files}}, std::move(text), {}};
+    }
+
+private:
+    std::string m_study, m_output;
+    bool m_overwrite = false;
+    std::vector<std::string> m_tables = {"csv", "latex", "md"};
+};
+
+} // namespace
+
+std::unique_ptr<Command> makeReport()
+{
+    return std::make_unique<Report>();
+}
+
+} // namespace mla::cli
