@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/convert/converter.h"
+
+#include <array>
+
+namespace mla {
+namespace {
+
+struct Entry {
+    const char* name;
+    std::unique_ptr<Converter> (*make)(const ConvertSettings&);
+};
+constexpr std::array<Entry, 2> kRegistry = {{
+    {"transmla", makeTransMla},
+    {"mha2mla", makeMha2Mla},
+}};
+
+} // namespace
+
+torch::Tensor LayerSample::rows() const
+{
+    const torch::Tensor flat = x.reshape({-1, x.size(-1)});
+    return flat.index({mask.reshape({-1}).to(x.device())}).to(torch::kCPU, torch::kFloat64);
+}
+
+std::vector<std::string> converterNames()
+{
+    std::vector<std::string> names;
+    for (const Entry& entry : kRegistry)
+        names.emplace_back(entry.name);
+    return names;
+}
+
+Result<std::unique_ptr<Converter>> makeConverter(const ConvertSettings& settings)
+{
+    for (const Entry& entry : kRegistry)
+        if (settings.converter == entry.name)
+            return entry.make(settings);
+    std::string known;
+    for (const std::string& name : converterNames())
+        known += (known.empty() ? "" : ", ") + name;
+    return usageError("--converter " + settings.converter + ": expected one of " + known);
+}
+
+std::vector<std::string> conversionWarnings(const ModelConfig& source, std::int64_t cacheElements)
+{
+    const std::int64_t original =
+        2LL * source.numKeyValueHeads * source.headDim;
+    if (cacheElements < original)
+        return {};
+    return {"nothing is saved: the draft caches " + std::to_string(cacheElements) +
+            " elements per token and layer, the original " + std::to_string(original)};
+}
+
+} // namespace mla

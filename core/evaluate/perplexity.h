@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Perplexity of a model on token windows, and how far two models' predictions are apart.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "core/base/job.h"
+#include "core/base/result.h"
+#include "core/base/torch.h"
+#include "core/model/decoder.h"
+
+namespace mla {
+
+/// Token windows that are scored independently, each from its second token on.
+using TokenWindows = std::vector<std::vector<int>>;
+
+/// Disjoint windows of `length`; the last is kept if it has two tokens.
+TokenWindows disjointWindows(const std::vector<int>& ids, int length);
+
+struct PredictionScore {
+    double perplexity = 0;    ///< exp(mean negative log-likelihood)
+    std::int64_t tokens = 0;  ///< scored tokens
+    double kl = 0;            ///< mean KL(reference || model) per scored token; 0 without a reference
+};
+
+/// Scores `model`; with `reference` also the KL of its next-token distributions from the reference's.
+Result<PredictionScore> scoreWindows(JobContext& job, const Decoder& model,
+                                     const Decoder* reference, const TokenWindows& windows,
+                                     int workers);
+
+} // namespace mla

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/evaluate/replay.h"
+
+namespace mla {
+
+Result<ReplayResult> replay(const Decoder& draft, const std::vector<int>& prompt,
+                            const std::vector<int>& continuation, const StopRule& stop)
+{
+    ReplayResult out;
+    if (continuation.empty())
+        return out;
+    std::vector<int> text = prompt;
+    text.insert(text.end(), continuation.begin(), continuation.end());
+    MLA_CHECK(checkIds(draft.config(), text, static_cast<std::int64_t>(text.size())));
+    const torch::NoGradGuard noGrad;
+    const auto start = static_cast<std::int64_t>(prompt.size());
+    const auto length = static_cast<std::int64_t>(continuation.size());
+    const torch::Tensor hidden = draft.hiddenStates(idTensor(text, draft.device()))[0];
+    const torch::Tensor logits = draft.ends().logits(hidden.narrow(0, start - 1, length));
+    const torch::Tensor margins = topTwoMargin(logits).to(torch::kCPU, torch::kFloat32);
+    for (std::int64_t i = 0; i < length; ++i) {
+        const int choice = greedyTokens(logits[i], stop, static_cast<int>(i)).item<int>();
+        out.matches.push_back(choice == continuation[static_cast<std::size_t>(i)]);
+        out.margins.push_back(margins[i].item<float>());
+    }
+    return out;
+}
+
+} // namespace mla

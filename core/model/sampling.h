@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Choosing the next token, and plain autoregressive decoding with one model.
+#pragma once
+
+#include <vector>
+
+#include "core/base/job.h"
+#include "core/base/result.h"
+#include "core/base/torch.h"
+#include "core/model/decoder.h"
+
+namespace mla {
+
+struct StopRule {
+    std::vector<int> eosIds;
+    int minNewTokens = 0; ///< EOS is kept out until that many tokens were produced
+    [[nodiscard]] bool isEos(int id) const;
+};
+
+/// Greedy choice per row of logits [.., V], as int64 [..]: the lowest id of equal maxima.
+/// While `produced` < minNewTokens the eos ids are masked out.
+torch::Tensor greedyTokens(const torch::Tensor& logits, const StopRule& stop, int produced);
+
+/// One sample per row of logits [B, V] from softmax(logits / temperature), with one uniform number a
+/// row from `generator`: [B] int64.
+torch::Tensor sampleTokens(const torch::Tensor& logits, double temperature,
+                           torch::Generator& generator);
+
+/// Difference of the two largest logits of each row, [..].
+torch::Tensor topTwoMargin(const torch::Tensor& logits);
+
+struct Continuation {
+    std::vector<int> ids;           ///< new tokens, EOS included
+    std::vector<float> margins;     ///< top-2 margin of the logits each came from (greedy only)
+};
+
+/// Plain decoding of one prompt: greedy at temperature 0, else sampling.
+Result<Continuation> continuePrompt(JobContext& job, const Decoder& model,
+                                    const std::vector<int>& prompt, int newTokens,
+                                    const StopRule& stop, double temperature,
+                                    torch::Generator* generator);
+
+/// [1, T] int64 on the model's device.
+torch::Tensor idTensor(const std::vector<int>& ids, torch::Device device);
+
+/// Each id must be within the vocabulary, and the model's context hold `total` tokens.
+Status checkIds(const ModelConfig& config, const std::vector<int>& ids, std::int64_t total);
+
+} // namespace mla
