@@ -20,6 +20,7 @@ struct StageStarted {
     std::string stage; ///< "calibrate", "convert", "refine", "accept", ...
     int total = 0;
     std::string unit;  ///< "layers", "sequences", "prompts"
+    std::string run;   ///< RunRecord::id, when the stage belongs to one
 };
 /// Work done so far in the current stage, 0..total.
 struct StageProgress {

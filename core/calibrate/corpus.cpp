@@ -181,7 +181,7 @@ Result<CalibrationResult> buildCalibration(JobContext& job, const HfCheckpoint& 
         return usageError("--length " + std::to_string(settings.length) +
                           " exceeds the model's max_position_embeddings = " +
                           std::to_string(checkpoint.config().maxPositionEmbeddings));
-    job.emitEvent(StageStarted{"calibrate", settings.sequences, "sequences"});
+    job.emitEvent(StageStarted{"calibrate", settings.sequences, "sequences", {}});
     if (settings.source == "self" || settings.source.starts_with("self:")) {
         const fs::path prompts =
             settings.source == "self" ? bundledPrompts : fs::path(settings.source.substr(5));

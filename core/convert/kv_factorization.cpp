@@ -30,13 +30,11 @@ KvFactors joint(const Tensor& k, const Tensor& v, int rank)
 
 KvFactors split(const Tensor& k, const Tensor& v, int rank)
 {
-    // ceil(r/2) for keys unless one side has fewer directions than its half.
     const auto limit = [](const Tensor& t) {
         return static_cast<int>(std::min(t.size(0), t.size(1)));
     };
-    int keyRank = std::min((rank + 1) / 2, limit(k));
+    const int keyRank = splitKeyRank(limit(k), limit(v), rank);
     const int valueRank = std::min(rank - keyRank, limit(v));
-    keyRank = std::min(rank - valueRank, limit(k));
     const Svd fk = thinSvd(k), fv = thinSvd(v);
     Tensor up = torch::zeros({k.size(0) + v.size(0), keyRank + valueRank}, k.options());
     up.narrow(0, 0, k.size(0)).narrow(1, 0, keyRank).copy_(fk.u.narrow(1, 0, keyRank) *
@@ -76,6 +74,13 @@ Result<KvFactors> activationAware(const Tensor& k, const Tensor& v, int rank, co
 }
 
 } // namespace
+
+int splitKeyRank(int keyLimit, int valueLimit, int rank)
+{
+    const int keyRank = std::min((rank + 1) / 2, keyLimit);
+    const int valueRank = std::min(rank - keyRank, valueLimit);
+    return std::min(rank - valueRank, keyLimit);
+}
 
 std::vector<std::string> svdModes()
 {

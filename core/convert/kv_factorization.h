@@ -12,6 +12,10 @@ namespace mla {
 
 std::vector<std::string> svdModes(); ///< joint, split, activation-aware
 
+/// `split`: channels that serve keys, ceil(r / 2) unless keys or values have fewer directions (limits:
+/// min(rows, d)) than their half.
+int splitKeyRank(int keyLimit, int valueLimit, int rank);
+
 /// up . down approximates [K_nope; V]; fp64.
 struct KvFactors {
     torch::Tensor up;   ///< [rows_k + rows_v, r]

@@ -52,4 +52,23 @@ SpectrumRecord spectrumAtRank(std::vector<double> weights, std::vector<double> a
     return record;
 }
 
+SpectrumRecord keyValueSpectrum(const GqaBlock& block, const torch::Tensor& x,
+                                const torch::Tensor& mask)
+{
+    const GqaProjections p = project(block, x);
+    const torch::Tensor valid = mask.reshape({-1}).to(x.device());
+    const auto rows = [&](const torch::Tensor& heads) { // [N, G, T, h] -> [n, G h] fp64
+        return heads.transpose(1, 2)
+            .flatten(2)
+            .flatten(0, 1)
+            .index({valid})
+            .to(torch::kCPU, torch::kFloat64);
+    };
+    const torch::Tensor keys = rows(p.k), values = rows(p.v);
+    const torch::Tensor rho = keys.norm(2, {0}).mean() / values.norm(2, {0}).mean();
+    const torch::Tensor joint = torch::cat({keys / rho, values}, 1);
+    return spectrumAtRank(weightSpectrum(block),
+                          singularFromEigen(torch::linalg_eigvalsh(joint.t().matmul(joint))), 0);
+}
+
 } // namespace mla

@@ -69,6 +69,16 @@ std::vector<torch::Tensor*> MlaBlock::trainable()
     return all;
 }
 
+MlaBlock movedTo(MlaBlock block, torch::Device device)
+{
+    for (torch::Tensor* t :
+         {&block.wq, &block.bq, &block.wdkv, &block.bdkv, &block.wkr, &block.bkr, &block.wuk,
+          &block.buk, &block.wuv, &block.buv, &block.wo, &block.bo, &block.frequencies})
+        if (t->defined())
+            *t = t->to(device);
+    return block;
+}
+
 MlaKeysValues keysValues(const MlaBlock& block, const torch::Tensor& x)
 {
     MlaKeysValues kv;

@@ -38,6 +38,9 @@ struct MlaBlock {
     [[nodiscard]] std::vector<torch::Tensor*> trainable();
 };
 
+/// The block with every tensor on `device`.
+MlaBlock movedTo(MlaBlock block, torch::Device device);
+
 /// Keys and values before rotation of x [B, T, d].
 struct MlaKeysValues {
     torch::Tensor latent; ///< [B, T, r]

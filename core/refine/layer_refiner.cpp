@@ -42,6 +42,18 @@ private:
     Tensor m_order = torch::empty({0}, torch::kInt64);
 };
 
+std::int64_t trainCount(const LayerData& data)
+{
+    return data.input.size(0) - data.heldout;
+}
+
+RefineBatch batchOf(const LayerData& data, const Tensor& rows)
+{
+    const Tensor index = rows.to(data.input.device());
+    return {data.input.index_select(0, index), data.target.index_select(0, index),
+            data.mask.to(index.device()).index_select(0, index)};
+}
+
 class Trainer {
 public:
     Trainer(const MlaBlock& start, const KeyBasis& basis, const Objective& objective,
@@ -57,14 +69,10 @@ public:
     Result<RefinedLayer> run(JobContext& job);
 
 private:
-    [[nodiscard]] std::int64_t trainCount() const { return m_data.input.size(0) - m_data.heldout; }
-    [[nodiscard]] RefineBatch batch(const Tensor& rows) const
+    [[nodiscard]] double heldout() const
     {
-        const Tensor index = rows.to(m_data.input.device());
-        return {m_data.input.index_select(0, index), m_data.target.index_select(0, index),
-                m_data.mask.to(index.device()).index_select(0, index)};
+        return heldoutLoss(m_objective, m_block, m_data, m_options.batchSequences);
     }
-    [[nodiscard]] double heldoutLoss() const;
     /// One optimizer step; the reported loss, or NaN when it or a gradient is not finite.
     double step(torch::optim::AdamW& optimizer, const Tensor& rows);
     void keepBest();
@@ -87,26 +95,11 @@ void Trainer::keepBest()
         m_best.push_back(parameter.detach().clone());
 }
 
-double Trainer::heldoutLoss() const
-{
-    // Batch by batch with equal weights per sequence, so that memory stays that of one step.
-    const torch::NoGradGuard noGrad;
-    double sum = 0;
-    for (std::int64_t first = 0; first < m_data.heldout; first += m_options.batchSequences) {
-        const std::int64_t rows =
-            std::min<std::int64_t>(m_options.batchSequences, m_data.heldout - first);
-        const Tensor index =
-            torch::arange(trainCount() + first, trainCount() + first + rows, torch::kInt64);
-        sum += m_objective.loss(m_block, batch(index)).item<double>() * static_cast<double>(rows);
-    }
-    return sum / m_data.heldout;
-}
-
 double Trainer::step(torch::optim::AdamW& optimizer, const Tensor& rows)
 {
     const torch::AutoGradMode enableGrad(true);
     optimizer.zero_grad();
-    const Tensor loss = m_objective.loss(m_block, batch(rows));
+    const Tensor loss = m_objective.loss(m_block, batchOf(m_data, rows));
     const double value = loss.item<double>();
     if (!std::isfinite(value))
         return kNaN;
@@ -139,9 +132,9 @@ Result<RefinedLayer> Trainer::run(JobContext& job)
                                                     .betas({0.9, 0.95})
                                                     .eps(1e-8)
                                                     .weight_decay(0));
-    BatchSampler sampler(trainCount(), m_options.batchSequences, m_options.seed, m_data.layer);
+    BatchSampler sampler(trainCount(m_data), m_options.batchSequences, m_options.seed, m_data.layer);
     RefinedLayer out;
-    out.lossBefore = out.lossAfter = heldoutLoss();
+    out.lossBefore = out.lossAfter = heldout();
     record(0, kNaN, out.lossBefore, 0);
     job.emitEvent(LossPoint{m_data.layer, 0, kNaN, out.lossBefore, 0});
     const int every = std::max(1, m_options.steps / kEvaluations);
@@ -160,11 +153,11 @@ Result<RefinedLayer> Trainer::run(JobContext& job)
                                    std::to_string(s + 1) + "; its best weights so far are kept");
             break;
         }
-        double heldout = kNaN;
+        double measured = kNaN;
         if ((s + 1) % every == 0 || s + 1 == m_options.steps) {
-            heldout = heldoutLoss();
-            if (heldout < out.lossAfter) {
-                out.lossAfter = heldout;
+            measured = heldout();
+            if (measured < out.lossAfter) {
+                out.lossAfter = measured;
                 bestStep = s + 1;
                 sinceBest = 0;
                 keepBest();
@@ -172,9 +165,9 @@ Result<RefinedLayer> Trainer::run(JobContext& job)
                 ++sinceBest;
             }
         }
-        record(s + 1, train, heldout, rate);
+        record(s + 1, train, measured, rate);
         job.emitEvent(LossPoint{m_data.layer, s + 1, train,
-                                std::isnan(heldout) ? std::nullopt : std::optional(heldout), rate});
+                                std::isnan(measured) ? std::nullopt : std::optional(measured), rate});
         if (sinceBest >= kPatience)
             break;
     }
@@ -189,6 +182,21 @@ Result<RefinedLayer> Trainer::run(JobContext& job)
 }
 
 } // namespace
+
+double heldoutLoss(const Objective& objective, const MlaBlock& block, const LayerData& data,
+                   int batchSequences)
+{
+    // Batch by batch with equal weights per sequence, so that memory stays that of one step.
+    const torch::NoGradGuard noGrad;
+    double sum = 0;
+    for (std::int64_t first = 0; first < data.heldout; first += batchSequences) {
+        const std::int64_t rows = std::min<std::int64_t>(batchSequences, data.heldout - first);
+        const std::int64_t begin = trainCount(data) + first;
+        const RefineBatch batch = batchOf(data, torch::arange(begin, begin + rows, torch::kInt64));
+        sum += objective.loss(block, batch).item<double>() * static_cast<double>(rows);
+    }
+    return sum / data.heldout;
+}
 
 Result<RefinedLayer> refineLayer(JobContext& job, const MlaBlock& start, const KeyBasis& basis,
                                  const Objective& objective, const LayerData& data,

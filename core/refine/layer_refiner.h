@@ -42,6 +42,10 @@ struct RefinedLayer {
     std::vector<std::string> warnings;    ///< NaN or Inf met, early stop
 };
 
+/// Mean loss of the held-out sequences, in batches of `batchSequences`.
+double heldoutLoss(const Objective& objective, const MlaBlock& block, const LayerData& data,
+                   int batchSequences);
+
 /// Trains a copy of `start`. The best step by held-out loss is kept; a layer never ends worse than it
 /// began. Stops early when the held-out loss has not improved for half of the evaluations. A loss or
 /// gradient that is not finite ends the layer with its best weights and a warning that names it.

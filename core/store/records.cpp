@@ -56,5 +56,9 @@ void StudyData::put(AcceptanceRecord record)
 {
     putById(acceptance, std::move(record));
 }
+void StudyData::put(ContinuationRecord record)
+{
+    putById(continuations, std::move(record));
+}
 
 } // namespace mla

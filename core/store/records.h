@@ -122,12 +122,24 @@ struct AcceptanceRecord {
     std::int64_t plainSteps = 0;                ///< steps with nothing to draft
 };
 
+/// The target's own greedy continuations of one task's prompts, generated once and replayed for every
+/// draft. The id is made of everything that decides the text.
+struct ContinuationRecord {
+    std::string id;                    ///< hash of target fingerprint, prompt ids and settings
+    std::string target;                ///< CheckpointRecord::id
+    std::string task;
+    std::vector<std::int32_t> offsets; ///< [prompts + 1] into `ids`
+    std::vector<std::int32_t> ids;     ///< concatenated continuations, EOS included
+    std::vector<double> margins;       ///< top-2 margin of the logits behind each id
+};
+
 struct StudyData {
     std::string created, software;
     std::vector<CheckpointRecord> checkpoints;
     std::vector<CalibrationRecord> calibrations;
     std::vector<RunRecord> runs;
     std::vector<AcceptanceRecord> acceptance;
+    std::vector<ContinuationRecord> continuations;
 
     [[nodiscard]] const RunRecord* findRun(const std::string& id) const;
     /// Inserts, or replaces the record of the same id.
@@ -135,6 +147,7 @@ struct StudyData {
     void put(CalibrationRecord record);
     void put(RunRecord record);
     void put(AcceptanceRecord record);
+    void put(ContinuationRecord record);
 };
 
 } // namespace mla

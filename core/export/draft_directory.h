@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// A draft on disk: the `huggingface` layout (config.json with auto_map, our modeling file, weights,
+// tokenizer) plus what this program needs to work on: mla_draft.json (provenance),
+// calibration.safetensors and conversion.safetensors (KeyBasis per layer).
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/base/indices.h"
+#include "core/base/result.h"
+#include "core/base/settings.h"
+#include "core/calibrate/corpus.h"
+#include "core/checkpoint/hf_checkpoint.h"
+#include "core/model/key_basis.h"
+
+namespace mla {
+
+/// mla_draft.json: where a draft comes from.
+struct DraftMeta {
+    std::string runId;       ///< id of the run in a study
+    std::string variant;     ///< converted | partial-rope | functional
+    std::string sourcePath, sourceFingerprint; ///< the GQA checkpoint
+    ConvertSettings convert;
+    std::string settingsJson; ///< of the stage that wrote it
+    std::string software, created;
+    int keyRank = 0;          ///< KeyBasis::keyRank (split SVD)
+};
+Result<DraftMeta> readDraftMeta(const std::filesystem::path& draft);
+
+/// Tensors of one layer that replace the base's attention, by their names within self_attn
+/// ("q_proj.weight", ...): fp32.
+using LayerTensors = std::vector<std::pair<std::string, torch::Tensor>>;
+
+struct DraftContent {
+    const HfCheckpoint& base;  ///< untouched tensors, tokenizer and config.json come from here
+    ModelConfig config;        ///< of the draft
+    DraftMeta meta;
+    CalibrationSet calibration;
+    std::filesystem::path pythonFiles; ///< folder of configuration_ and modeling_mla_draft.py
+    std::vector<KeyBasis> basis;       ///< per layer
+    /// Replacement tensors of a layer, or nothing where the base's stand.
+    std::function<Result<std::optional<LayerTensors>>(LayerIndex)> layer;
+    std::optional<DType> dtype;        ///< casts every floating tensor
+};
+/// Fills `directory` (a staging folder). Weights are streamed: one layer in memory at a time.
+Status writeDraft(const DraftContent& content, const std::filesystem::path& directory);
+
+/// KeyBasis per layer from `draft`/conversion.safetensors.
+Result<std::vector<KeyBasis>> loadKeyBasis(const std::filesystem::path& draft, int layers,
+                                           int keyRank);
+LayerTensors basisTensors(const KeyBasis& basis);
+/// The inverse of basisTensors for names found in `file` under `prefix`.
+Result<KeyBasis> basisFrom(const SafetensorsFile& file, const std::string& prefix, int keyRank);
+
+} // namespace mla
