@@ -4,7 +4,8 @@
 #include <QApplication>
 #include <QFontDatabase>
 
-namespace mla::ui {
+namespace mla::ui
+{
 
 bool loadBundledFonts()
 {
@@ -18,7 +19,10 @@ bool loadBundledFonts()
     return loaded;
 }
 
-QString sansFamily() { return QStringLiteral("Inter"); }
+QString sansFamily()
+{
+    return QStringLiteral("Inter");
+}
 
 QFont monospaceFont()
 {

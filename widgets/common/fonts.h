@@ -5,7 +5,8 @@
 #include <QFont>
 #include <QString>
 
-namespace mla::ui {
+namespace mla::ui
+{
 
 /// Registers the bundled fonts once; needs a QGuiApplication. False if the resource is broken.
 bool loadBundledFonts();

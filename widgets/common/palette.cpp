@@ -5,15 +5,17 @@
 #include <array>
 #include <cmath>
 
-namespace mla::ui {
-namespace {
+namespace mla::ui
+{
+namespace
+{
 
 struct RoleTones {
     const char* role;
     QRgb light, dark;
 };
-// Okabe and Ito's hues (vermillion, blue, bluish green, reddish purple, grey), with lightness tuned so
-// that every pair differs by CIEDE2000 >= 15 under protanopia, deuteranopia and tritanopia.
+// Okabe and Ito's hues (vermillion, blue, bluish green, reddish purple, grey), with lightness tuned
+// so that every pair differs by CIEDE2000 >= 15 under protanopia, deuteranopia and tritanopia.
 constexpr std::array<RoleTones, 6> kRoles{{
     {"original", 0xFF2B2B2B, 0xFFF4F4F4},
     {"converted", 0xFFF74608, 0xFFE37B2B},

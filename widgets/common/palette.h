@@ -9,7 +9,8 @@
 #include <QString>
 #include <QStringList>
 
-namespace mla::ui {
+namespace mla::ui
+{
 
 /// The colours around the data.
 struct PlotTheme {

@@ -11,8 +11,10 @@
 #include "widgets/common/fonts.h"
 #include "widgets/common/palette.h"
 
-namespace mla::ui {
-namespace {
+namespace mla::ui
+{
+namespace
+{
 
 struct Tones {
     const char *window, *base, *alternate, *text, *muted, *button, *highlight, *link, *tooltip;
@@ -83,9 +85,10 @@ void applyTheme(QApplication& application, Theme theme)
     QFont font(sansFamily());
     font.setPointSizeF(10);
     application.setFont(font);
-    application.setPalette(theme == Theme::System  ? (isDark(system) ? darkPalette() : lightPalette())
+    application.setPalette(theme == Theme::System
+                               ? (isDark(system) ? darkPalette() : lightPalette())
                            : theme == Theme::Dark ? darkPalette()
-                                                   : lightPalette());
+                                                  : lightPalette());
     application.setWindowIcon(applicationIcon());
 }
 
@@ -104,6 +107,9 @@ QIcon themedIcon(const QString& name, const QPalette& palette)
     return icon;
 }
 
-QIcon applicationIcon() { return QIcon(QStringLiteral(":/icons/mla-draft-workbench.svg")); }
+QIcon applicationIcon()
+{
+    return QIcon(QStringLiteral(":/icons/mla-draft-workbench.svg"));
+}
 
 } // namespace mla::ui

@@ -7,7 +7,8 @@
 #include <QIcon>
 #include <QPalette>
 
-namespace mla::ui {
+namespace mla::ui
+{
 
 enum class Theme { System, Light, Dark };
 

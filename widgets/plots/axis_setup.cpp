@@ -4,8 +4,10 @@
 #include <algorithm>
 #include <cmath>
 
-namespace mla::ui {
-namespace {
+namespace mla::ui
+{
+namespace
+{
 
 class IntegerTicker : public QCPAxisTicker
 {
@@ -40,7 +42,7 @@ protected:
     {
         // 0.1, 1, 10 read better than powers; 10^4 and 10^-3 do not.
         if (tick >= 0.01 && tick < 9999)
-            return numberText(tick, 3);
+            return valueText(tick, 3);
         return QCPAxisTickerLog::getTickLabel(tick, locale, format, precision);
     }
 };
@@ -75,8 +77,9 @@ bool hasBars(const Figure& figure)
 QString axisTitle(const Axis& axis)
 {
     const QString label = QString::fromStdString(axis.label);
-    return axis.unit.empty() ? label
-                             : QStringLiteral("%1 (%2)").arg(label, QString::fromStdString(axis.unit));
+    return axis.unit.empty()
+               ? label
+               : QStringLiteral("%1 (%2)").arg(label, QString::fromStdString(axis.unit));
 }
 
 bool hasIntegerX(const Figure& figure)
@@ -95,10 +98,11 @@ bool hasIntegerX(const Figure& figure)
 
 bool isLayerAxis(const Axis& axis)
 {
-    return QString::fromStdString(axis.label).startsWith(QLatin1String("layer"), Qt::CaseInsensitive);
+    return QString::fromStdString(axis.label)
+        .startsWith(QLatin1String("layer"), Qt::CaseInsensitive);
 }
 
-QString numberText(double value, int digits)
+QString valueText(double value, int digits)
 {
     if (std::isnan(value))
         return QStringLiteral("–");

@@ -8,7 +8,8 @@
 
 #include "core/report/figure_data.h"
 
-namespace mla::ui {
+namespace mla::ui
+{
 
 /// "Label (unit)", or "Label" for a dimensionless quantity.
 [[nodiscard]] QString axisTitle(const Axis& axis);
@@ -17,7 +18,7 @@ namespace mla::ui {
 /// True if x counts layers, so that a position names a layer.
 [[nodiscard]] bool isLayerAxis(const Axis& axis);
 /// A number as people write it: up to `digits` significant ones, no exponent where avoidable.
-[[nodiscard]] QString numberText(double value, int digits = 4);
+[[nodiscard]] QString valueText(double value, int digits = 4);
 
 /// Scale type and ticker. `integer`: ticks at whole numbers only.
 void setUpAxis(QCPAxis* axis, const Axis& description, bool integer);

@@ -3,8 +3,10 @@
 
 #include <array>
 
-namespace mla::ui {
-namespace {
+namespace mla::ui
+{
+namespace
+{
 
 constexpr int kLevels = 256;
 

@@ -4,7 +4,8 @@
 
 #include <qcustomplot.h>
 
-namespace mla::ui {
+namespace mla::ui
+{
 
 /// Dark blue to yellow, lightness rising evenly (viridis of Smith and van der Walt).
 [[nodiscard]] QCPColorGradient viridisGradient();

@@ -5,11 +5,13 @@
 #include <cmath>
 #include <limits>
 
-namespace mla::ui {
-namespace {
+namespace mla::ui
+{
+namespace
+{
 
 constexpr double kGap = std::numeric_limits<double>::quiet_NaN();
-constexpr int kFactor = 16;        // points of one level per bucket of the next
+constexpr int kFactor = 16;         // points of one level per bucket of the next
 constexpr int kSmallestLevel = 512; // a level below this is never worth having
 
 using Iterator = QCPGraphDataContainer::const_iterator;

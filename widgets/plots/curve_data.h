@@ -8,12 +8,13 @@
 
 #include <qcustomplot.h>
 
-namespace mla::ui {
+namespace mla::ui
+{
 
 using GraphData = QSharedPointer<QCPGraphDataContainer>;
 
-/// Minimum and maximum of every `bucket` consecutive points, in drawing order. A bucket that holds a
-/// gap (NaN) ends with one, so gaps survive; a bucket of gaps becomes one gap.
+/// Minimum and maximum of every `bucket` consecutive points, in drawing order. A bucket that holds
+/// a gap (NaN) ends with one, so gaps survive; a bucket of gaps becomes one gap.
 std::vector<QCPGraphData> decimateMinMax(QCPGraphDataContainer::const_iterator begin,
                                          QCPGraphDataContainer::const_iterator end,
                                          std::size_t bucket);

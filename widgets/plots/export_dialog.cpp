@@ -13,8 +13,10 @@
 #include <QSettings>
 #include <QSpinBox>
 
-namespace mla::ui {
-namespace {
+namespace mla::ui
+{
+namespace
+{
 
 struct Preset {
     const char* name;

@@ -10,7 +10,8 @@ class QComboBox;
 class QDoubleSpinBox;
 class QSpinBox;
 
-namespace mla::ui {
+namespace mla::ui
+{
 
 class ExportDialog : public QDialog
 {

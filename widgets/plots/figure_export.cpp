@@ -14,8 +14,10 @@
 #include "widgets/common/fonts.h"
 #include "widgets/plots/figure_painter.h"
 
-namespace mla::ui {
-namespace {
+namespace mla::ui
+{
+namespace
+{
 
 constexpr double kMmPerInch = 25.4;
 constexpr double kPtPerInch = 72;
@@ -23,7 +25,10 @@ constexpr double kPtPerInch = 72;
 constexpr double kUnitsPerPt = 4;
 constexpr int kSvgUnitsPerMm = 100;
 
-std::string utf8(const QString& text) { return text.toStdString(); }
+std::string utf8(const QString& text)
+{
+    return text.toStdString();
+}
 
 QSize drawingSize(const ExportOptions& options)
 {

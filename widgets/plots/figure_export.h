@@ -8,13 +8,14 @@
 #include "core/base/result.h"
 #include "core/report/figure_data.h"
 
-namespace mla::ui {
+namespace mla::ui
+{
 
 struct ExportOptions {
     double widthMm = 85, heightMm = 60;
-    double fontPt = 8;    ///< axis labels and legend; the title has the same size, in bold
-    double linePt = 1.0;  ///< width of curves
-    int dpi = 300;        ///< PNG only
+    double fontPt = 8;   ///< axis labels and legend; the title has the same size, in bold
+    double linePt = 1.0; ///< width of curves
+    int dpi = 300;       ///< PNG only
     bool showTitle = true;
 };
 

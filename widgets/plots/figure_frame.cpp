@@ -8,8 +8,10 @@
 #include "widgets/plots/color_scale.h"
 #include "widgets/plots/figure_painter.h"
 
-namespace mla::ui {
-namespace {
+namespace mla::ui
+{
+namespace
+{
 
 constexpr double kLayerScaleTop = 0.85;    // viridis' yellow end vanishes on white
 constexpr double kLayerScaleBottom = 0.26; // and its dark end on a dark background
@@ -24,8 +26,8 @@ QCPColorGradient layerGradient(bool dark)
     constexpr int kStops = 16;
     for (int i = 0; i <= kStops; ++i) {
         const double at = static_cast<double>(i) / kStops;
-        part.setColorStopAt(
-            at, QColor::fromRgb(whole.color(low + (high - low) * at, QCPRange(0, 1))));
+        part.setColorStopAt(at,
+                            QColor::fromRgb(whole.color(low + (high - low) * at, QCPRange(0, 1))));
     }
     return part;
 }
@@ -88,6 +90,7 @@ void FigurePainter::addScale(const QCPRange& range, const QCPColorGradient& grad
     m_scale->setRangeZoom(false);
     QCPAxis* scaleAxis = m_scale->axis();
     setUpAxis(scaleAxis, axis, integer);
+    m_scaleTitle = axisTitle(axis);
     scaleAxis->setTickLabelFont(scaledFont(1, false));
     scaleAxis->setLabelFont(scaledFont(1, false));
     scaleAxis->setTickLabelColor(theme.text);
@@ -155,7 +158,7 @@ void FigurePainter::addMark()
     line->point1->setCoords(x, 0);
     line->point2->setCoords(x, 1);
     auto* label = new QCPItemText(m_plot);
-    label->setText(numberText(x));
+    label->setText(valueText(x));
     label->setFont(scaledFont(0.95, true));
     label->setColor(m_style.theme.text);
     QColor backing = m_style.theme.background;
@@ -209,7 +212,8 @@ void FigurePainter::addTitle()
     if (!m_style.showTitle || m_figure.title.empty())
         return;
     m_plot->plotLayout()->insertRow(0);
-    m_title = new QCPTextElement(m_plot, QString::fromStdString(m_figure.title), scaledFont(1, true));
+    m_title =
+        new QCPTextElement(m_plot, QString::fromStdString(m_figure.title), scaledFont(1, true));
     m_title->setTextColor(m_style.theme.text);
     m_plot->plotLayout()->addElement(0, 0, m_title);
 }
@@ -236,8 +240,9 @@ QString FigurePainter::note() const
         parts << QStringLiteral("%1 not positive (logarithmic axis)").arg(hidden);
     if (missing > 0)
         parts << QStringLiteral("%1 missing").arg(missing);
-    return parts.isEmpty() ? QString()
-                           : QStringLiteral("Values not drawn: ") + parts.join(QStringLiteral(", "));
+    return parts.isEmpty()
+               ? QString()
+               : QStringLiteral("Values not drawn: ") + parts.join(QStringLiteral(", "));
 }
 
 void FigurePainter::layoutLegend(int width)
@@ -251,11 +256,14 @@ void FigurePainter::layoutLegend(int width)
             widest = std::max(widest, metrics.horizontalAdvance(item->plottable()->name()));
     const int cell = widest + m_legend->iconSize().width() + m_legend->iconTextPadding() +
                      m_legend->columnSpacing();
-    const int columns =
-        std::clamp((width + m_legend->columnSpacing()) / std::max(cell, 1), 1, m_legend->itemCount());
+    const int columns = std::clamp((width + m_legend->columnSpacing()) / std::max(cell, 1), 1,
+                                   m_legend->itemCount());
     // Even rows look calmer than a full row and a rest.
     const int rows = (m_legend->itemCount() + columns - 1) / columns;
-    m_legend->setWrap((m_legend->itemCount() + rows - 1) / rows);
+    const int wrap = (m_legend->itemCount() + rows - 1) / rows;
+    if (wrap == m_legend->wrap())
+        return;
+    m_legend->setWrap(wrap);
     m_legend->setFillOrder(QCPLayoutGrid::foColumnsFirst, true);
 }
 
@@ -266,16 +274,27 @@ void FigurePainter::layoutFor(const QSize& size)
     const int scale = m_scale ? 6 * em : 0;
     layoutLegend(size.width() - frame - scale - em);
     if (m_title)
-        m_title->setText(wrapped(QString::fromStdString(m_figure.title), QFontMetrics(m_title->font()),
-                                 size.width() - frame - scale));
+        m_title->setText(wrapped(QString::fromStdString(m_figure.title),
+                                 QFontMetrics(m_title->font()), size.width() - frame - scale));
     const int width = std::max(1, size.width() - frame - 5 * em - scale);
     const int height = std::max(1, size.height() - frame - 4 * em);
     m_plot->xAxis->ticker()->setTickCount(std::clamp(width / (6 * em), 2, 10));
     m_plot->yAxis->ticker()->setTickCount(std::clamp(height / (4 * em), 2, 8));
-    if (m_scale)
+    const QFontMetrics metrics(m_plot->xAxis->labelFont());
+    m_plot->xAxis->setLabel(wrapped(axisTitle(m_figure.x), metrics, width));
+    m_plot->yAxis->setLabel(wrapped(axisTitle(m_figure.y), metrics, height));
+    if (m_scale) {
         m_scale->axis()->ticker()->setTickCount(std::clamp(height / (4 * em), 2, 8));
+        m_scale->axis()->setLabel(wrapped(m_scaleTitle, metrics, height));
+    }
+    layoutCategories(width);
+}
+
+void FigurePainter::layoutCategories(int width)
+{
     if (m_figure.x.categories.empty())
         return;
+    const int em = m_style.font.pixelSize();
     const QFontMetrics metrics(m_plot->xAxis->tickLabelFont());
     int widest = 0;
     for (const std::string& name : m_figure.x.categories)

@@ -7,12 +7,14 @@
 
 #include "widgets/plots/axis_setup.h"
 
-namespace mla::ui {
-namespace {
+namespace mla::ui
+{
+namespace
+{
 
-constexpr int kMostMarkers = 40;        // a curve of more points goes without markers
-constexpr int kLayerScaleFrom = 7;      // from so many layers on, a colour scale replaces the legend
-constexpr int kPointsPerUnit = 32;      // points handed to the plot per drawing unit of width
+constexpr int kMostMarkers = 40;   // a curve of more points goes without markers
+constexpr int kLayerScaleFrom = 7; // from so many layers on, a colour scale replaces the legend
+constexpr int kPointsPerUnit = 32; // points handed to the plot per drawing unit of width
 constexpr int kSmallestBudget = 20'000; // never thin out below this
 constexpr double kGroupWidth = 0.8;     // of the distance between two groups of bars
 
@@ -122,9 +124,8 @@ void FigurePainter::styleFrame()
         axis->grid()->setSubGridVisible(false);
         axis->setPadding(0);
     }
-    const bool bars = std::any_of(m_figure.series.begin(), m_figure.series.end(), [](const auto& s) {
-        return s.kind == Series::Kind::Bars;
-    });
+    const bool bars = std::any_of(m_figure.series.begin(), m_figure.series.end(),
+                                  [](const auto& s) { return s.kind == Series::Kind::Bars; });
     setUpAxis(m_plot->xAxis, m_figure.x, hasIntegerX(m_figure));
     setUpAxis(m_plot->yAxis, m_figure.y, m_figure.heatmap.has_value());
     m_plot->xAxis->grid()->setVisible(!bars && !m_figure.heatmap);
@@ -205,9 +206,8 @@ void FigurePainter::addBars(int index, QCPBarsGroup* group)
 {
     const Series& series = m_figure.series[static_cast<std::size_t>(index)];
     Drawn& drawn = m_drawn[static_cast<std::size_t>(index)];
-    const auto count = std::count_if(m_figure.series.begin(), m_figure.series.end(), [](const auto& s) {
-        return s.kind == Series::Kind::Bars;
-    });
+    const auto count = std::count_if(m_figure.series.begin(), m_figure.series.end(),
+                                     [](const auto& s) { return s.kind == Series::Kind::Bars; });
     drawn.data = std::make_unique<CurveData>(m_figure.x.logarithmic, m_figure.y.logarithmic);
     drawn.bars = new QCPBars(m_plot->xAxis, m_plot->yAxis);
     drawn.bars->setName(QString::fromStdString(series.name));
@@ -216,7 +216,8 @@ void FigurePainter::addBars(int index, QCPBarsGroup* group)
     drawn.bars->setWidth(kGroupWidth / static_cast<double>(count));
     for (std::size_t i = 0; i < std::min(series.x.size(), series.y.size()); ++i) {
         drawn.data->append(series.x[i], series.y[i]);
-        const bool shown = std::isfinite(series.y[i]) && (!m_figure.y.logarithmic || series.y[i] > 0);
+        const bool shown =
+            std::isfinite(series.y[i]) && (!m_figure.y.logarithmic || series.y[i] > 0);
         if (shown)
             drawn.bars->addData(series.x[i], series.y[i]);
     }
@@ -279,7 +280,8 @@ void FigurePainter::styleSeries(int index)
     }
     const double width = pt(m_style.linePt) * (chosen ? 2 : 1);
     const bool smooth = drawn.smooth != nullptr;
-    drawn.graph->setPen(penOf(smooth ? withAlpha(color, fades ? 25 : 70) : color, width, drawn.dash));
+    drawn.graph->setPen(
+        penOf(smooth ? withAlpha(color, fades ? 25 : 70) : color, width, drawn.dash));
     if (smooth)
         drawn.smooth->setPen(penOf(color, width * 1.3, drawn.dash));
     const double disc = pt(2.2 + m_style.linePt * 1.6);
@@ -363,8 +365,9 @@ void FigurePainter::placeSelection()
     m_selection = new QCPItemRect(m_plot);
     const bool map = m_figure.heatmap.has_value();
     m_selection->setLayer(map ? QStringLiteral("overlay") : QStringLiteral("background"));
-    m_selection->setBrush(map ? QBrush(Qt::NoBrush)
-                              : QBrush(withAlpha(m_style.theme.highlight, m_style.theme.dark ? 60 : 90)));
+    m_selection->setBrush(
+        map ? QBrush(Qt::NoBrush)
+            : QBrush(withAlpha(m_style.theme.highlight, m_style.theme.dark ? 60 : 90)));
     m_selection->setPen(map ? penOf(m_style.theme.highlight, pt(1.4)) : QPen(Qt::NoPen));
     const double low = *m_selectedLayer - 0.5, high = *m_selectedLayer + 0.5;
     for (QCPItemPosition* corner : {m_selection->topLeft, m_selection->bottomRight}) {

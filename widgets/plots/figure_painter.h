@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Turns a Figure into QCustomPlot objects. The same painter serves screen and files; what differs is
-// the style.
+// Turns a Figure into QCustomPlot objects. The same painter serves screen and files; what differs
+// is the style.
 #pragma once
 
 #include <memory>
@@ -13,7 +13,8 @@
 #include "widgets/common/palette.h"
 #include "widgets/plots/curve_data.h"
 
-namespace mla::ui {
+namespace mla::ui
+{
 
 struct PaintStyle {
     PlotTheme theme;
@@ -78,6 +79,7 @@ private:
     void addScale(const QCPRange& range, const QCPColorGradient& gradient, const Axis& axis,
                   bool integer);
     void layoutLegend(int width);
+    void layoutCategories(int width);
     void chooseColors();
     void styleSeries(int index);
     void fillSmooth(Drawn& drawn);
@@ -91,6 +93,7 @@ private:
     std::vector<Drawn> m_drawn;
     QCPColorMap* m_map = nullptr;
     QCPColorScale* m_scale = nullptr;
+    QString m_scaleTitle;
     QCPTextElement* m_title = nullptr;
     QCPTextElement* m_note = nullptr;
     QCPLegend* m_legend = nullptr;

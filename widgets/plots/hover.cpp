@@ -6,17 +6,20 @@
 
 #include "widgets/plots/axis_setup.h"
 
-namespace mla::ui {
-namespace {
+namespace mla::ui
+{
+namespace
+{
 
-constexpr int kMostLines = 8;     // more series than that: the nearest only
+constexpr int kMostLines = 8;      // more series than that: the nearest only
 constexpr double kClickPixels = 8; // a curve is hit within this distance
 
 QString withUnit(double value, const Axis& axis)
 {
-    const QString number = numberText(value);
-    return axis.unit.empty() ? number
-                             : QStringLiteral("%1 %2").arg(number, QString::fromStdString(axis.unit));
+    const QString number = valueText(value);
+    return axis.unit.empty()
+               ? number
+               : QStringLiteral("%1 %2").arg(number, QString::fromStdString(axis.unit));
 }
 
 QString positionText(double x, const Axis& axis, bool integer)
@@ -44,8 +47,8 @@ std::optional<Nearest> nearestPoint(const Figure& figure, std::size_t index, dou
     if (count == 0)
         return std::nullopt;
     const auto end = series.x.begin() + static_cast<std::ptrdiff_t>(count);
-    const auto at = static_cast<std::size_t>(std::lower_bound(series.x.begin(), end, x) -
-                                             series.x.begin());
+    const auto at =
+        static_cast<std::size_t>(std::lower_bound(series.x.begin(), end, x) - series.x.begin());
     std::optional<Nearest> best;
     for (std::size_t i = at > 0 ? at - 1 : 0; i < std::min(count, at + 2); ++i)
         if (std::isfinite(series.y[i]) &&
@@ -91,8 +94,9 @@ QString hoverText(const FigurePainter& painter, double x, double y)
         return {};
     if (found.size() > kMostLines) {
         const auto distance = [y](const Nearest& p) { return std::abs(p.y - y); };
-        std::nth_element(found.begin(), found.begin(), found.end(),
-                         [&](const Nearest& a, const Nearest& b) { return distance(a) < distance(b); });
+        std::nth_element(
+            found.begin(), found.begin(), found.end(),
+            [&](const Nearest& a, const Nearest& b) { return distance(a) < distance(b); });
         found.resize(1);
     }
     QStringList lines{positionText(found.front().x, figure.x, hasIntegerX(figure))};
@@ -191,8 +195,9 @@ void Crosshair::showText(const QString& text, const QPointF& position)
     const QRect area = m_plot->viewport();
     const bool left = position.x() + kGap + size.width() > area.right();
     const double x = left ? position.x() - kGap - size.width() : position.x() + kGap;
-    const double y = std::clamp<double>(position.y() - size.height() / 2.0, area.top() + 2,
-                                        std::max(area.top() + 2, area.bottom() - size.height() - 2));
+    const double y =
+        std::clamp<double>(position.y() - size.height() / 2.0, area.top() + 2,
+                           std::max(area.top() + 2, area.bottom() - size.height() - 2));
     m_text->setPositionAlignment(Qt::AlignTop | Qt::AlignLeft);
     m_text->position->setCoords(std::max(2.0, x), y);
 }

@@ -6,7 +6,8 @@
 
 #include "widgets/plots/figure_painter.h"
 
-namespace mla::ui {
+namespace mla::ui
+{
 
 /// Values at axis position (x, y), one line per series; empty if nothing is near.
 [[nodiscard]] QString hoverText(const FigurePainter& painter, double x, double y);

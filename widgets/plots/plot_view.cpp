@@ -20,8 +20,10 @@
 #include "widgets/plots/export_dialog.h"
 #include "widgets/plots/hover.h"
 
-namespace mla::ui {
-namespace {
+namespace mla::ui
+{
+namespace
+{
 
 constexpr int kReplotMs = 50; // 20 Hz
 constexpr double kScreenLinePt = 1.3;
@@ -73,6 +75,7 @@ public:
     void rebuild();
     void scheduleReplot();
     void replotNow();
+    void replotOverlay();
     void hover(const QPointF& position);
     void leave();
     void press(QMouseEvent* event);
@@ -201,6 +204,10 @@ void PlotView::Private::rebuild()
                 zoomed = true;
         });
     crosshair.create(painter.style());
+    QColor frame = painter.style().theme.text;
+    plot->selectionRect()->setPen(QPen(frame, 1, Qt::DashLine));
+    frame.setAlpha(25);
+    plot->selectionRect()->setBrush(frame);
     toolbar->setAutoFillBackground(true);
     QPalette palette = q->palette();
     palette.setColor(QPalette::Window, painter.style().theme.background);
@@ -226,6 +233,15 @@ void PlotView::Private::replotNow()
     plot->replot(QCustomPlot::rpQueuedReplot);
 }
 
+/// The crosshair has a layer of its own: the curves need not be drawn again.
+void PlotView::Private::replotOverlay()
+{
+    if (plot->isVisible())
+        plot->layer(QStringLiteral("overlay"))->replot();
+    else
+        scheduleReplot();
+}
+
 void PlotView::Private::hover(const QPointF& position)
 {
     if (empty)
@@ -238,14 +254,14 @@ void PlotView::Private::hover(const QPointF& position)
     const double y = plot->yAxis->pixelToCoord(position.y());
     crosshair.moveTo(x);
     crosshair.showText(hoverText(painter, x, y), position);
-    scheduleReplot();
+    replotOverlay();
     emit q->cursorMoved(x);
 }
 
 void PlotView::Private::leave()
 {
     crosshair.hide();
-    scheduleReplot();
+    replotOverlay();
     emit q->cursorMoved(kNothing);
 }
 
@@ -298,7 +314,10 @@ void PlotView::setFigure(const mla::Figure& figure)
     d->replotNow();
 }
 
-const mla::Figure& PlotView::figure() const { return d->empty ? d->figure : d->painter.figure(); }
+const mla::Figure& PlotView::figure() const
+{
+    return d->empty ? d->figure : d->painter.figure();
+}
 
 void PlotView::appendPoint(int series, double x, double y)
 {
@@ -315,7 +334,10 @@ void PlotView::setSelectedLayer(std::optional<int> layer)
     d->scheduleReplot();
 }
 
-std::optional<int> PlotView::selectedLayer() const { return d->layer; }
+std::optional<int> PlotView::selectedLayer() const
+{
+    return d->layer;
+}
 
 void PlotView::clear(const QString& emptyText)
 {
@@ -326,7 +348,10 @@ void PlotView::clear(const QString& emptyText)
     d->stack->setCurrentIndex(0);
 }
 
-bool PlotView::isEmpty() const { return d->empty; }
+bool PlotView::isEmpty() const
+{
+    return d->empty;
+}
 
 void PlotView::setSmoothing(double weight)
 {
@@ -335,11 +360,26 @@ void PlotView::setSmoothing(double weight)
     d->scheduleReplot();
 }
 
-double PlotView::smoothing() const { return d->smoothing; }
-bool PlotView::isZoomed() const { return d->zoomed; }
-QSize PlotView::sizeHint() const { return {520, 340}; }
-QSize PlotView::minimumSizeHint() const { return {220, 160}; }
-QCustomPlot* PlotView::plot() const { return d->plot; }
+double PlotView::smoothing() const
+{
+    return d->smoothing;
+}
+bool PlotView::isZoomed() const
+{
+    return d->zoomed;
+}
+QSize PlotView::sizeHint() const
+{
+    return {520, 340};
+}
+QSize PlotView::minimumSizeHint() const
+{
+    return {220, 160};
+}
+QCustomPlot* PlotView::plot() const
+{
+    return d->plot;
+}
 
 void PlotView::setCursor(double x)
 {
@@ -347,7 +387,7 @@ void PlotView::setCursor(double x)
         return;
     d->crosshair.moveTo(x);
     d->crosshair.showText({}, {});
-    d->scheduleReplot();
+    d->replotOverlay();
 }
 
 void PlotView::resetView()

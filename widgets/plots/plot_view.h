@@ -12,7 +12,8 @@
 
 class QCustomPlot;
 
-namespace mla::ui {
+namespace mla::ui
+{
 
 class PlotView : public QWidget
 {

@@ -8,8 +8,10 @@
 #include "core/report/figure_data.h"
 #include "core/store/study.h"
 
-namespace mla::ui {
-namespace {
+namespace mla::ui
+{
+namespace
+{
 
 const QStringList kFormats{QStringLiteral("pdf"), QStringLiteral("svg"), QStringLiteral("png")};
 
@@ -29,7 +31,8 @@ Status writeManifest(const nlohmann::ordered_json& manifest, const QString& path
     const std::string text = manifest.dump(2) + "\n";
     QSaveFile file(path);
     if (!file.open(QIODevice::WriteOnly) || file.write(text.c_str()) < 0 || !file.commit())
-        return computeFailed("cannot write: " + file.errorString().toStdString(), path.toStdString());
+        return computeFailed("cannot write: " + file.errorString().toStdString(),
+                             path.toStdString());
     return {};
 }
 
@@ -62,9 +65,9 @@ Result<QStringList> renderReport(const ReportRequest& request)
                            {"height_mm", request.options.heightMm}});
     }
     const QString manifest = directory.filePath(QStringLiteral("manifest.json"));
-    MLA_CHECK(writeManifest({{"study", QFileInfo(request.study).fileName().toStdString()},
-                             {"figures", figures}},
-                            manifest));
+    MLA_CHECK(writeManifest(
+        {{"study", QFileInfo(request.study).fileName().toStdString()}, {"figures", figures}},
+        manifest));
     return written << manifest;
 }
 

@@ -8,7 +8,8 @@
 #include "core/base/result.h"
 #include "widgets/plots/figure_export.h"
 
-namespace mla::ui {
+namespace mla::ui
+{
 
 struct ReportRequest {
     QString study;       ///< path of the .h5
@@ -17,8 +18,8 @@ struct ReportRequest {
     ExportOptions options;
 };
 
-/// Writes one file per figure and format plus manifest.json (id, title, caption, files, size of each
-/// figure); returns the paths written. Needs a QApplication; a display is not required
+/// Writes one file per figure and format plus manifest.json (id, title, caption, files, size of
+/// each figure); returns the paths written. Needs a QApplication; a display is not required
 /// (QT_QPA_PLATFORM=offscreen).
 Result<QStringList> renderReport(const ReportRequest& request);
 
