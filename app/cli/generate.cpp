@@ -9,6 +9,17 @@ namespace mla::cli
 namespace
 {
 
+/// Ids are a result even where no tokenizer can say their text.
+Output describe(const std::vector<int>& ids, const Result<std::string>& text)
+{
+    if (text)
+        return {{{"ids", ids}, {"text", *text}}, *text + "\n", {}};
+    std::string line;
+    for (const int id : ids)
+        line += (line.empty() ? "" : ",") + std::to_string(id);
+    return {{{"ids", ids}, {"text", nullptr}}, line + "\n", {"no text: " + text.error().text()}};
+}
+
 class Generate : public Command
 {
 public:
@@ -54,16 +65,18 @@ public:
         if (m_request.minNewTokens > m_request.newTokens)
             return usageError("--min-new-tokens is above -n");
         MLA_TRY(ids, parseIds(m_ids, "--ids"));
-        MLA_TRY(tokenizer, Tokenizer::open(m_model));
+        const Result<Tokenizer> tokenizer = Tokenizer::open(m_model);
+        const bool prompted = m_promptOption->count() > 0;
+        if (prompted && !tokenizer)
+            return tokenizer.error();
         m_request.model = m_model;
         m_request.compute = common.compute;
-        m_request.ids =
-            m_promptOption->count() > 0 ? tokenizer.encode(m_prompt, !m_noSpecial) : std::move(ids);
+        m_request.ids = prompted ? tokenizer->encode(m_prompt, !m_noSpecial) : std::move(ids);
         if (m_request.ids.empty())
             return usageError("there is no token to continue: the prompt is empty");
         MLA_TRY(fresh, generateTokens(job, m_request));
-        MLA_TRY(text, tokenizer.decode(fresh));
-        return Output{{{"ids", fresh}, {"text", text}}, text + "\n", {}};
+        return describe(fresh, tokenizer ? tokenizer->decode(fresh)
+                                         : Result<std::string>(tokenizer.error()));
     }
 
 private:

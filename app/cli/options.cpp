@@ -167,9 +167,8 @@ std::optional<std::filesystem::path> optionalPath(const std::string& text)
 
 HelpFormatter::HelpFormatter()
 {
-    column_width(34);
-    label("OPTIONS", "options");
-    label("REQUIRED", "(required)");
+    constexpr std::size_t names = 34;
+    column_width(names);
 }
 
 std::string HelpFormatter::make_usage(const CLI::App* app, std::string name) const
@@ -181,8 +180,10 @@ std::string HelpFormatter::make_usage(const CLI::App* app, std::string name) con
         if (option->get_positional())
             line += " " + option->get_name(true, false);
         else if (option->get_required())
-            line += " " + option->get_name().substr(0, option->get_name().find(',')) + " " +
-                    option->get_type_name();
+            line += " " +
+                    (option->get_snames().empty() ? option->get_name()
+                                                  : "-" + option->get_snames().front()) +
+                    " " + option->get_type_name();
     }
     return line + " [options]\n";
 }

@@ -19,7 +19,7 @@ private Q_SLOTS:
     void convertRefusesImpossibleSizes();
     void fidelityOfTheConversion();
     void refineListsItsLayers();
-    void refineIsInterruptedAndResumed();
+    void refineIsInterrupted();
     void acceptMeasuresTasks();
     void acceptOfTheTargetItselfIsComplete();
     void speculativeEqualsGreedy();
@@ -184,7 +184,7 @@ void TestCliDrafts::refineListsItsLayers()
         QVERIFY(layer["loss_after"].toDouble() <= layer["loss_before"].toDouble());
 }
 
-void TestCliDrafts::refineIsInterruptedAndResumed()
+void TestCliDrafts::refineIsInterrupted()
 {
     const QStringList arguments = {"refine",  path("t"),     "--original", demoCheckpoint(), "-o",
                                    path("f"), "--objective", "functional", "--json"};
