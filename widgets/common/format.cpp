@@ -5,9 +5,13 @@
 
 #include <QLocale>
 
-namespace mla::ui {
+namespace mla::ui
+{
 
-QString missingText() { return QStringLiteral("–"); }
+QString missingText()
+{
+    return QStringLiteral("–");
+}
 
 QString numberText(double value, int decimals)
 {

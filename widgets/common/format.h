@@ -6,7 +6,8 @@
 
 #include <QString>
 
-namespace mla::ui {
+namespace mla::ui
+{
 
 [[nodiscard]] QString missingText();
 [[nodiscard]] QString numberText(double value, int decimals);

@@ -8,9 +8,13 @@
 #include <QFile>
 #include <QString>
 
-namespace mla::ui {
+namespace mla::ui
+{
 
-inline QString text(const std::string& utf8) { return QString::fromStdString(utf8); }
+inline QString text(const std::string& utf8)
+{
+    return QString::fromStdString(utf8);
+}
 inline std::filesystem::path filePath(const QString& path)
 {
     return {QFile::encodeName(path).toStdString()};

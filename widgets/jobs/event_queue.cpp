@@ -3,7 +3,8 @@
 
 #include <algorithm>
 
-namespace mla::ui {
+namespace mla::ui
+{
 
 void EventQueue::push(JobId job, const JobEvent& event)
 {

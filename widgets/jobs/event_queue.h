@@ -10,12 +10,14 @@
 
 #include "core/base/job.h"
 
-namespace mla::ui {
+namespace mla::ui
+{
 
 using JobId = quint64; ///< 1, 2, 3, ... within one JobRunner; 0 is no job
 
 /// Thread-safe. Workers push; the window takes what came in since last time, in order.
-class EventQueue {
+class EventQueue
+{
 public:
     void push(JobId job, const JobEvent& event);
     /// Events of `current`. Those of any other job are stale and dropped; of several progress

@@ -4,9 +4,11 @@
 #include <algorithm>
 #include <exception>
 
-namespace mla::ui {
+namespace mla::ui
+{
 
-namespace {
+namespace
+{
 
 /// A job must not take the window down with it, whatever a library throws.
 Status runGuarded(const std::function<Status(JobContext&)>& work, JobContext& context)
@@ -47,22 +49,22 @@ JobId JobRunner::enqueue(JobRequest request)
     const JobId id = ++m_lastId;
     emit jobQueued(id, request.title);
     m_waiting.push_back({id, std::move(request)});
-    if (m_current == 0)
-        startNext();
+    // Queued, so that the caller knows the id before anything happens to the job.
+    QMetaObject::invokeMethod(this, &JobRunner::startNext, Qt::QueuedConnection);
     return id;
 }
 
 void JobRunner::startNext()
 {
-    if (m_waiting.empty())
+    if (m_current != 0 || m_waiting.empty())
         return;
     Waiting next = std::move(m_waiting.front());
     m_waiting.pop_front();
     m_current = next.id;
     m_timer.start();
     emit jobStarted(next.id);
-    m_thread = std::jthread([this, id = next.id, work = std::move(next.request.work)](
-                                const std::stop_token& stop) {
+    m_thread = std::jthread([this, id = next.id,
+                             work = std::move(next.request.work)](const std::stop_token& stop) {
         JobContext context(stop, [this, id](const JobEvent& event) { m_events.push(id, event); });
         const Status status = runGuarded(work, context);
         QMetaObject::invokeMethod(
@@ -84,8 +86,7 @@ void JobRunner::finish(JobId job, const Status& status)
     deliverEvents();
     m_current = 0;
     emit jobEnded(job, describeEnd(status));
-    if (m_current == 0)
-        startNext();
+    startNext();
 }
 
 void JobRunner::cancel(JobId job)

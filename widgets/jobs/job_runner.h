@@ -16,7 +16,8 @@
 #include "core/base/result.h"
 #include "widgets/jobs/event_queue.h"
 
-namespace mla::ui {
+namespace mla::ui
+{
 
 enum class JobState { Queued, Running, Cancelling, Finished, Cancelled, Failed };
 

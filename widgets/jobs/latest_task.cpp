@@ -3,7 +3,8 @@
 
 #include <utility>
 
-namespace mla::ui {
+namespace mla::ui
+{
 
 void LatestTask::enqueue(std::function<Deliver()> job)
 {

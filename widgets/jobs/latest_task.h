@@ -8,7 +8,8 @@
 
 #include <QObject>
 
-namespace mla::ui {
+namespace mla::ui
+{
 
 /// Lives on the GUI thread. One request runs at a time; a newer one replaces whichever waits, and
 /// the answer of an older one is dropped. Destruction waits for the request in flight.

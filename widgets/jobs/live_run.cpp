@@ -4,9 +4,11 @@
 #include <algorithm>
 #include <limits>
 
-namespace mla::ui {
+namespace mla::ui
+{
 
-namespace {
+namespace
+{
 
 constexpr double nothing = std::numeric_limits<double>::quiet_NaN();
 
@@ -38,7 +40,10 @@ void apply(LayerRecord& layer, const LayerFinished& done)
     layer.complete = true;
 }
 
-bool isRefinement(const std::string& stage) { return stage.starts_with("refine"); }
+bool isRefinement(const std::string& stage)
+{
+    return stage == "refine";
+}
 
 } // namespace
 
@@ -68,7 +73,8 @@ void LiveRun::begin(const StageStarted& stage)
     if (!isRefinement(stage.stage))
         return;
     m_record = {};
-    m_record.id = stage.stage;
+    m_record.id = stage.run;
+    m_record.variant = stage.run.substr(stage.run.rfind('/') + 1);
     m_active = true;
     emit started();
 }

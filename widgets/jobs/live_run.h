@@ -11,7 +11,8 @@
 #include "core/store/records.h"
 #include "widgets/jobs/event_queue.h"
 
-namespace mla::ui {
+namespace mla::ui
+{
 
 /// Lives on the GUI thread. Follows one job at a time; events of any other are ignored.
 class LiveRun : public QObject
@@ -29,7 +30,7 @@ public:
     [[nodiscard]] const LayerRecord* layer(int layer) const;
 
 signals:
-    void started();                                            ///< record() is empty again
+    void started();                                              ///< record() is empty again
     void pointsAdded(const std::vector<mla::LossPoint>& points); ///< in order, already in record()
     void layerFinished(int layer);
     void ended();

@@ -9,9 +9,11 @@
 
 #include "widgets/common/plain_text.h"
 
-namespace mla::ui {
+namespace mla::ui
+{
 
-namespace {
+namespace
+{
 
 std::vector<StepCount> stepsOf(const AcceptanceRecord& record, int firstPrompt)
 {
@@ -112,8 +114,7 @@ std::vector<AcceptanceRow> acceptanceRows(const StudyData& study)
 {
     std::vector<Measured> measured;
     for (const AcceptanceRecord& record : study.acceptance) {
-        Measured cell{describe(study, record), settingsOf(record),
-                      conversionOf(study, record.run)};
+        Measured cell{describe(study, record), settingsOf(record), conversionOf(study, record.run)};
         cell.row.metrics = metricsOf(record);
         measured.push_back(std::move(cell));
     }

@@ -11,7 +11,8 @@
 #include "core/evaluate/acceptance.h"
 #include "core/store/records.h"
 
-namespace mla::ui {
+namespace mla::ui
+{
 
 /// A change is material beyond half a percentage point of acceptance.
 inline constexpr double materialChangePp = 0.5;

@@ -8,9 +8,11 @@
 #include "widgets/common/format.h"
 #include "widgets/common/palette.h"
 
-namespace mla::ui {
+namespace mla::ui
+{
 
-namespace {
+namespace
+{
 
 using Model = AcceptanceTableModel;
 
@@ -196,7 +198,8 @@ void AcceptanceFilterProxy::setWords(const QString& words)
 bool AcceptanceFilterProxy::filterAcceptsRow(int row, const QModelIndex& parent) const
 {
     QString texts;
-    for (const int column : {Model::Converter, Model::Variant, Model::Task, Model::Method, Model::Run})
+    for (const int column :
+         {Model::Converter, Model::Variant, Model::Task, Model::Method, Model::Run})
         texts += sourceModel()->index(row, column, parent).data().toString() + QLatin1Char('\n');
     for (const QString& word : m_words)
         if (!texts.contains(word, Qt::CaseInsensitive))

@@ -9,7 +9,8 @@
 
 #include "widgets/models/acceptance_rows.h"
 
-namespace mla::ui {
+namespace mla::ui
+{
 
 class AcceptanceTableModel : public QAbstractTableModel
 {

@@ -11,13 +11,18 @@
 #include "widgets/common/plain_text.h"
 #include "widgets/models/acceptance_rows.h"
 
-namespace mla::ui {
+namespace mla::ui
+{
 
-namespace {
+namespace
+{
 
 using Details = std::vector<Detail>;
 
-QString translated(const char* text) { return QCoreApplication::translate("Details", text); }
+QString translated(const char* text)
+{
+    return QCoreApplication::translate("Details", text);
+}
 
 /// Drops rows that say nothing.
 void add(Details& details, const char* name, const QString& value)
@@ -30,13 +35,12 @@ void add(Details& details, const char* name, const QString& value)
 void addJson(Details& details, const QString& prefix, const nlohmann::json& json)
 {
     for (const auto& [key, value] : json.items()) {
-        const QString name =
-            prefix.isEmpty() ? text(key) : prefix + QLatin1Char('.') + text(key);
+        const QString name = prefix.isEmpty() ? text(key) : prefix + QLatin1Char('.') + text(key);
         if (value.is_object())
             addJson(details, name, value);
         else
-            details.push_back({name, text(value.is_string() ? value.get<std::string>()
-                                                            : value.dump())});
+            details.push_back(
+                {name, text(value.is_string() ? value.get<std::string>() : value.dump())});
     }
 }
 
@@ -64,8 +68,7 @@ Details calibrationDetails(const CalibrationRecord& calibration)
     Details details;
     add(details, QT_TRANSLATE_NOOP("Details", "Calibration"), text(calibration.id));
     add(details, QT_TRANSLATE_NOOP("Details", "Source"), text(calibration.source));
-    add(details, QT_TRANSLATE_NOOP("Details", "Sequences"),
-        QString::number(calibration.sequences));
+    add(details, QT_TRANSLATE_NOOP("Details", "Sequences"), QString::number(calibration.sequences));
     add(details, QT_TRANSLATE_NOOP("Details", "Tokens a sequence"),
         QString::number(calibration.length));
     const auto valid = std::count(calibration.mask.begin(), calibration.mask.end(), 1);
@@ -89,8 +92,8 @@ Details runDetails(const RunRecord& run)
     if (const auto error = run.meanRelativeError())
         add(details, QT_TRANSLATE_NOOP("Details", "Mean relative error"), numberText(*error, 4));
     for (const auto& [stage, record] : run.stages)
-        details.push_back({translated("Perplexity, %1").arg(text(stage)),
-                           significantText(record.perplexity)});
+        details.push_back(
+            {translated("Perplexity, %1").arg(text(stage)), significantText(record.perplexity)});
     add(details, QT_TRANSLATE_NOOP("Details", "Seed"), QString::number(run.seed));
     add(details, QT_TRANSLATE_NOOP("Details", "Device"), text(run.device));
     add(details, QT_TRANSLATE_NOOP("Details", "Software"), text(run.software));
@@ -195,7 +198,10 @@ int DetailsModel::rowCount(const QModelIndex& parent) const
     return parent.isValid() ? 0 : static_cast<int>(m_details.size());
 }
 
-int DetailsModel::columnCount(const QModelIndex& parent) const { return parent.isValid() ? 0 : 2; }
+int DetailsModel::columnCount(const QModelIndex& parent) const
+{
+    return parent.isValid() ? 0 : 2;
+}
 
 QVariant DetailsModel::data(const QModelIndex& index, int role) const
 {

@@ -9,7 +9,8 @@
 #include "core/store/records.h"
 #include "widgets/models/study_tree_model.h"
 
-namespace mla::ui {
+namespace mla::ui
+{
 
 struct Detail {
     QString name, value;

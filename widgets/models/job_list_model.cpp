@@ -9,7 +9,8 @@
 #include "widgets/common/format.h"
 #include "widgets/common/plain_text.h"
 
-namespace mla::ui {
+namespace mla::ui
+{
 
 QString jobStateText(JobState state)
 {
@@ -30,7 +31,8 @@ QString jobStateText(JobState state)
     return {};
 }
 
-namespace {
+namespace
+{
 
 bool isActive(JobState state)
 {
@@ -78,8 +80,8 @@ void JobListModel::setEnded(JobId job, const JobEnd& end)
     Job& entry = m_jobs[static_cast<std::size_t>(row)];
     entry.seconds = entry.running.isValid() ? elapsed(entry) : 0;
     entry.state = end.state;
-    note(entry, end.error ? tr("Failed: %1").arg(text(end.error->text()))
-                          : jobStateText(end.state));
+    note(entry,
+         end.error ? tr("Failed: %1").arg(text(end.error->text())) : jobStateText(end.state));
     rowChanged(row);
 }
 
@@ -101,17 +103,18 @@ void JobListModel::apply(Job& job, const JobEvent& event)
         job.total = stage->total;
         job.done = 0;
         job.stageRunning.start();
-        note(job, tr("%1: %2 %3").arg(job.stage).arg(job.total).arg(job.unit));
+        const QString of = stage->run.empty() ? QString() : QLatin1Char(' ') + text(stage->run);
+        note(job, tr("%1%2: %3 %4").arg(job.stage, of).arg(job.total).arg(job.unit));
     } else if (const auto* progress = std::get_if<StageProgress>(&event)) {
         job.done = progress->done;
         job.total = progress->total;
     } else if (const auto* layer = std::get_if<LayerFinished>(&event)) {
-        QString line = tr("layer %1 done in %2 s")
-                           .arg(layer->layer.value)
-                           .arg(numberText(layer->seconds, 1));
+        QString line =
+            tr("layer %1 done in %2 s").arg(layer->layer.value).arg(numberText(layer->seconds, 1));
         if (layer->relativeErrorAfter)
-            line += tr(", error %1 → %2").arg(numberText(layer->relativeErrorBefore, 3),
-                                              numberText(layer->relativeErrorAfter, 3));
+            line += tr(", error %1 → %2")
+                        .arg(numberText(layer->relativeErrorBefore, 3),
+                             numberText(layer->relativeErrorAfter, 3));
         note(job, layer->keptConverted ? line + tr(", converted weights kept") : line);
     } else if (const auto* message = std::get_if<JobMessage>(&event)) {
         const bool warning = message->level == JobMessage::Level::Warning;
@@ -121,7 +124,8 @@ void JobListModel::apply(Job& job, const JobEvent& event)
 
 void JobListModel::note(Job& job, const QString& line)
 {
-    job.log += QTime::currentTime().toString(QStringLiteral("HH:mm:ss  ")) + line + QLatin1Char('\n');
+    job.log +=
+        QTime::currentTime().toString(QStringLiteral("HH:mm:ss  ")) + line + QLatin1Char('\n');
     emit logChanged(job.id);
 }
 
@@ -178,8 +182,7 @@ QString JobListModel::statusLine(JobId job) const
     if (row < 0)
         return {};
     const Job& entry = m_jobs[static_cast<std::size_t>(row)];
-    QStringList parts{entry.state == JobState::Cancelling ? jobStateText(entry.state)
-                                                          : entry.stage,
+    QStringList parts{entry.state == JobState::Cancelling ? jobStateText(entry.state) : entry.stage,
                       progressText(entry)};
     if (const double left = remaining(entry); std::isfinite(left))
         parts << tr("%1 left").arg(durationText(left));
@@ -214,7 +217,10 @@ QString JobListModel::logOf(JobId job) const
     return row < 0 ? QString() : m_jobs[static_cast<std::size_t>(row)].log;
 }
 
-void JobListModel::rowChanged(int row) { emit dataChanged(index(row, 0), index(row, Columns - 1)); }
+void JobListModel::rowChanged(int row)
+{
+    emit dataChanged(index(row, 0), index(row, Columns - 1));
+}
 
 int JobListModel::rowCount(const QModelIndex& parent) const
 {

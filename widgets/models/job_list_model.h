@@ -9,7 +9,8 @@
 
 #include "widgets/jobs/job_runner.h"
 
-namespace mla::ui {
+namespace mla::ui
+{
 
 class JobListModel : public QAbstractTableModel
 {
@@ -30,7 +31,7 @@ public:
     [[nodiscard]] JobId jobAt(int row) const; ///< 0 if there is none
     [[nodiscard]] int rowOf(JobId job) const;
     [[nodiscard]] JobState stateOf(JobId job) const;
-    [[nodiscard]] QString logOf(JobId job) const; ///< its messages, one a line
+    [[nodiscard]] QString logOf(JobId job) const;      ///< its messages, one a line
     [[nodiscard]] QString statusLine(JobId job) const; ///< "refine 3/8 layers, 0:12 left"
 
     [[nodiscard]] int rowCount(const QModelIndex& parent) const override;

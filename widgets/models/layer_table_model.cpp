@@ -8,11 +8,16 @@
 
 #include "widgets/common/format.h"
 
-namespace mla::ui {
+namespace mla::ui
+{
 
-namespace {
+namespace
+{
 
-QString translated(const char* text) { return QCoreApplication::translate("LayerTable", text); }
+QString translated(const char* text)
+{
+    return QCoreApplication::translate("LayerTable", text);
+}
 
 std::optional<double> errorOf(const std::optional<FidelityRecord>& fidelity)
 {
@@ -57,7 +62,9 @@ std::vector<LayerColumn> refinementColumns()
          [](const LayerRecord& layer) { return errorOf(layer.before); }},
         {translated("Error after"), translated("Relative functional error, held-out"), 3,
          [](const LayerRecord& layer) { return errorOf(layer.after); }},
-        {translated("Seconds"), {}, 1,
+        {translated("Seconds"),
+         {},
+         1,
          [](const LayerRecord& layer) {
              return layer.seconds > 0 ? std::optional(layer.seconds) : std::nullopt;
          }},
@@ -118,9 +125,9 @@ void LayerTableModel::setLayers(const std::vector<LayerRecord>& layers)
     rows.reserve(layers.size());
     for (const LayerRecord& record : layers)
         rows.push_back(rowFor(record));
-    const bool sameLayers = std::equal(
-        rows.begin(), rows.end(), m_rows.begin(), m_rows.end(),
-        [](const Row& a, const Row& b) { return a.layer == b.layer; });
+    const bool sameLayers =
+        std::equal(rows.begin(), rows.end(), m_rows.begin(), m_rows.end(),
+                   [](const Row& a, const Row& b) { return a.layer == b.layer; });
     if (!sameLayers) {
         beginResetModel();
         m_rows = std::move(rows);
@@ -185,7 +192,8 @@ QVariant LayerTableModel::data(const QModelIndex& index, int role) const
 
 QVariant LayerTableModel::headerData(int section, Qt::Orientation orientation, int role) const
 {
-    if (orientation != Qt::Horizontal || section < 0 || section > static_cast<int>(m_columns.size()))
+    if (orientation != Qt::Horizontal || section < 0 ||
+        section > static_cast<int>(m_columns.size()))
         return {};
     if (section == 0)
         return role == Qt::DisplayRole ? QVariant(tr("Layer")) : QVariant();

@@ -10,7 +10,8 @@
 
 #include "core/store/records.h"
 
-namespace mla::ui {
+namespace mla::ui
+{
 
 struct LayerColumn {
     QString title, explanation;

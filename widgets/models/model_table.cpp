@@ -3,9 +3,11 @@
 
 #include <algorithm>
 
-namespace mla::ui {
+namespace mla::ui
+{
 
-namespace {
+namespace
+{
 
 Cell cellOf(const QModelIndex& index, int valueRole)
 {

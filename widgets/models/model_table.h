@@ -7,7 +7,8 @@
 
 #include "core/report/tables.h"
 
-namespace mla::ui {
+namespace mla::ui
+{
 
 /// Numbers come from `valueRole` in full precision, texts as displayed, missing values empty.
 [[nodiscard]] Table tableFromModel(const QAbstractItemModel& model, int valueRole,

@@ -7,7 +7,8 @@
 #include <QObject>
 #include <QString>
 
-namespace mla::ui {
+namespace mla::ui
+{
 
 class SelectionModel : public QObject
 {
@@ -15,7 +16,7 @@ class SelectionModel : public QObject
 public:
     explicit SelectionModel(QObject* parent = nullptr) : QObject(parent) {}
 
-    [[nodiscard]] const QString& run() const { return m_run; } ///< RunRecord::id, "" = none
+    [[nodiscard]] const QString& run() const { return m_run; }         ///< RunRecord::id, "" = none
     [[nodiscard]] std::optional<int> layer() const { return m_layer; } ///< none = all layers
 
 public slots:

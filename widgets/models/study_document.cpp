@@ -12,9 +12,11 @@
 #include "core/store/study.h"
 #include "widgets/common/plain_text.h"
 
-namespace mla::ui {
+namespace mla::ui
+{
 
-namespace {
+namespace
+{
 
 std::optional<StudyPlan> readPlan(const std::filesystem::path& file)
 {
@@ -138,8 +140,9 @@ const RunRecord* StudyDocument::run(const QString& id) const
     return id.isEmpty() ? nullptr : m_study.findRun(id.toStdString());
 }
 
-const RunRecord* StudyDocument::runOrAncestor(
-    const QString& id, const std::function<bool(const RunRecord&)>& has) const
+const RunRecord*
+StudyDocument::runOrAncestor(const QString& id,
+                             const std::function<bool(const RunRecord&)>& has) const
 {
     const RunRecord* run = this->run(id);
     // A parent cycle can only come from a damaged file; the study's size bounds the walk.

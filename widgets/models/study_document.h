@@ -14,7 +14,8 @@
 #include "core/store/records.h"
 #include "widgets/jobs/latest_task.h"
 
-namespace mla::ui {
+namespace mla::ui
+{
 
 /// Work that was begun and not finished, found beside a study.
 struct UnfinishedWork {
@@ -52,17 +53,17 @@ public:
     [[nodiscard]] bool isLoaded() const { return m_loaded; }
     [[nodiscard]] const RunRecord* run(const QString& id) const;
     /// `id`, or the nearest ancestor of it for which `has` holds.
-    [[nodiscard]] const RunRecord* runOrAncestor(
-        const QString& id, const std::function<bool(const RunRecord&)>& has) const;
+    [[nodiscard]] const RunRecord*
+    runOrAncestor(const QString& id, const std::function<bool(const RunRecord&)>& has) const;
 
 signals:
     void studyChanged();
     void pathChanged(const QString& path);
-    void opened(const QString& path);                           ///< after open(), once it is read
+    void opened(const QString& path); ///< after open(), once it is read
     void openFailed(const QString& path, const mla::Error& error);
     void reloadFailed(const mla::Error& error);
     void loadingChanged(bool loading);
-    void unfinishedFound(const mla::ui::UnfinishedWork& work);  ///< after open() only
+    void unfinishedFound(const mla::ui::UnfinishedWork& work); ///< after open() only
 
 private:
     void setPath(const QString& path);

@@ -7,7 +7,8 @@
 #include "widgets/common/plain_text.h"
 #include "widgets/models/acceptance_rows.h"
 
-namespace mla::ui {
+namespace mla::ui
+{
 
 struct StudyTreeModel::Node {
     Node* parent = nullptr;
@@ -37,7 +38,8 @@ struct StudyTreeModel::Node {
     }
 };
 
-namespace {
+namespace
+{
 
 using Node = StudyTreeModel::Node;
 using Kind = StudyItem::Kind;
@@ -137,11 +139,14 @@ const StudyTreeModel::Node* StudyTreeModel::node(const QModelIndex& index) const
     return index.isValid() ? static_cast<const Node*>(index.internalPointer()) : m_root.get();
 }
 
-StudyItem StudyTreeModel::item(const QModelIndex& index) const { return node(index)->item; }
-
-QModelIndex StudyTreeModel::runIndex(const QString& run) const
+StudyItem StudyTreeModel::item(const QModelIndex& index) const
 {
-    const Node* found = m_root->find(Kind::Run, run);
+    return node(index)->item;
+}
+
+QModelIndex StudyTreeModel::indexOf(const StudyItem& item) const
+{
+    const Node* found = item.id.isEmpty() ? nullptr : m_root->find(item.kind, item.id);
     return found ? createIndex(found->row, Name, found) : QModelIndex();
 }
 
@@ -165,7 +170,10 @@ int StudyTreeModel::rowCount(const QModelIndex& parent) const
     return parent.column() > 0 ? 0 : static_cast<int>(node(parent)->children.size());
 }
 
-int StudyTreeModel::columnCount(const QModelIndex&) const { return Columns; }
+int StudyTreeModel::columnCount(const QModelIndex&) const
+{
+    return Columns;
+}
 
 QVariant StudyTreeModel::data(const QModelIndex& index, int role) const
 {

@@ -10,7 +10,8 @@
 
 #include "core/store/records.h"
 
-namespace mla::ui {
+namespace mla::ui
+{
 
 /// What a row of the tree stands for.
 struct StudyItem {
@@ -30,7 +31,7 @@ public:
 
     void setStudy(const StudyData& study);
     [[nodiscard]] StudyItem item(const QModelIndex& index) const;
-    [[nodiscard]] QModelIndex runIndex(const QString& run) const; ///< invalid if there is none
+    [[nodiscard]] QModelIndex indexOf(const StudyItem& item) const; ///< invalid if there is none
 
     [[nodiscard]] QModelIndex index(int row, int column, const QModelIndex& parent) const override;
     [[nodiscard]] QModelIndex parent(const QModelIndex& child) const override;

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/workbench/dock_area.h"
+
+#include <QAction>
+#include <QDockWidget>
+#include <QSettings>
+
+namespace mla::ui
+{
+
+namespace
+{
+constexpr int layoutVersion = 1;
+const auto layoutKey = QStringLiteral("layout/docks");
+} // namespace
+
+DockArea::DockArea(QWidget* parent) : QMainWindow(parent)
+{
+    setWindowFlags(Qt::Widget);
+    setDockNestingEnabled(true);
+    setDockOptions(AnimatedDocks | AllowNestedDocks | AllowTabbedDocks);
+    setTabPosition(Qt::AllDockWidgetAreas, QTabWidget::North);
+    setCorner(Qt::BottomLeftCorner, Qt::LeftDockWidgetArea);
+}
+
+void DockArea::addPage(const QString& id, const QString& title, QWidget* page, DockPlace place)
+{
+    auto* dock = new QDockWidget(title, this);
+    dock->setObjectName(id);
+    dock->setAccessibleName(title);
+    dock->setWidget(page);
+    m_entries.append({dock, place});
+    auto* action = new QAction(title, this);
+    action->setShortcut(QKeySequence(Qt::CTRL | (Qt::Key_0 + int(m_entries.size()))));
+    connect(action, &QAction::triggered, this, [this, dock] { raiseDock(dock); });
+    m_pageActions << action;
+}
+
+QList<QAction*> DockArea::visibilityActions() const
+{
+    QList<QAction*> actions;
+    for (const Entry& entry : m_entries)
+        actions << entry.dock->toggleViewAction();
+    return actions;
+}
+
+void DockArea::raiseDock(QDockWidget* dock)
+{
+    dock->show();
+    dock->raise();
+    dock->widget()->setFocus(Qt::ShortcutFocusReason);
+}
+
+void DockArea::raisePage(const QWidget* page)
+{
+    for (const Entry& entry : m_entries)
+        if (entry.dock->widget() == page)
+            raiseDock(entry.dock);
+}
+
+void DockArea::resetLayout()
+{
+    QDockWidget *side = nullptr, *centre = nullptr;
+    for (const Entry& entry : m_entries) {
+        removeDockWidget(entry.dock);
+        entry.dock->setFloating(false);
+    }
+    for (const Entry& entry : m_entries) {
+        if (entry.place == DockPlace::Bottom) {
+            addDockWidget(Qt::BottomDockWidgetArea, entry.dock);
+        } else if (entry.place == DockPlace::Side) {
+            addDockWidget(Qt::LeftDockWidgetArea, entry.dock);
+            side = entry.dock;
+        } else if (!centre) {
+            addDockWidget(Qt::RightDockWidgetArea, entry.dock);
+            centre = entry.dock;
+        } else {
+            tabifyDockWidget(centre, entry.dock);
+        }
+        entry.dock->show();
+    }
+    if (centre)
+        centre->raise();
+    if (side && centre)
+        resizeDocks({side, centre}, {320, 960}, Qt::Horizontal);
+    if (centre && m_entries.last().place == DockPlace::Bottom)
+        resizeDocks({centre, m_entries.last().dock}, {620, 170}, Qt::Vertical);
+}
+
+void DockArea::saveLayout() const
+{
+    QSettings().setValue(layoutKey, saveState(layoutVersion));
+}
+
+void DockArea::restoreLayout()
+{
+    resetLayout();
+    restoreState(QSettings().value(layoutKey).toByteArray(), layoutVersion);
+}
+
+} // namespace mla::ui

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// The pages as docks: their default places, which of them show, and their saved arrangement.
+#pragma once
+
+#include <QList>
+#include <QMainWindow>
+
+class QAction;
+class QDockWidget;
+
+namespace mla::ui
+{
+
+/// Place of a page in the default arrangement.
+enum class DockPlace { Side, Centre, Bottom };
+
+class DockArea : public QMainWindow
+{
+    Q_OBJECT
+public:
+    explicit DockArea(QWidget* parent = nullptr);
+
+    /// `id`: stable, for the saved arrangement. Pages get Ctrl+1, Ctrl+2, ... in order.
+    void addPage(const QString& id, const QString& title, QWidget* page, DockPlace place);
+    void raisePage(const QWidget* page);
+
+    /// Per page: an action that brings it to the front.
+    [[nodiscard]] const QList<QAction*>& pageActions() const { return m_pageActions; }
+    [[nodiscard]] QList<QAction*> visibilityActions() const;
+
+    void resetLayout();
+    void saveLayout() const; ///< to the user's settings
+    void restoreLayout();    ///< the default one if none was saved
+
+private:
+    struct Entry {
+        QDockWidget* dock;
+        DockPlace place;
+    };
+    void raiseDock(QDockWidget* dock);
+
+    QList<Entry> m_entries;
+    QList<QAction*> m_pageActions;
+};
+
+} // namespace mla::ui

@@ -1,0 +1,444 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/workbench/main_window.h"
+
+#include <QAbstractButton>
+#include <QActionGroup>
+#include <QCloseEvent>
+#include <QDesktopServices>
+#include <QFileDialog>
+#include <QFileInfo>
+#include <QLabel>
+#include <QMenuBar>
+#include <QMessageBox>
+#include <QMimeData>
+#include <QProgressBar>
+#include <QSettings>
+#include <QStatusBar>
+#include <QUrl>
+#include <QVBoxLayout>
+
+#include "app/workbench/dock_area.h"
+#include "app/workbench/selection_bar.h"
+#include "core/report/figure_data.h"
+#include "widgets/common/plain_text.h"
+#include "widgets/common/recent_files.h"
+#include "widgets/pages/acceptance_page.h"
+#include "widgets/pages/jobs_page.h"
+#include "widgets/pages/refinement_page.h"
+#include "widgets/pages/rope_page.h"
+#include "widgets/pages/spectra_page.h"
+#include "widgets/pages/study_page.h"
+
+namespace mla::ui
+{
+
+namespace
+{
+const auto geometryKey = QStringLiteral("layout/geometry");
+const auto sessionKey = QStringLiteral("session/study");
+const auto themeKey = QStringLiteral("theme");
+} // namespace
+
+Services coreServices()
+{
+    return {readStudy, inspectModel, runStudy};
+}
+
+MainWindow::MainWindow(Services services, QWidget* parent)
+    : QMainWindow(parent), m_services(std::move(services)), m_document(m_services.loadStudy),
+      m_messages(new MessageBar(this)), m_docks(new DockArea(this)),
+      m_selectionBar(new SelectionBar(m_document, m_selection, this)), m_jobs(m_services.runStudy)
+{
+    setAcceptDrops(true);
+    setWindowIcon(applicationIcon());
+    auto* content = new QWidget(this);
+    auto* column = new QVBoxLayout(content);
+    column->setContentsMargins(0, 0, 0, 0);
+    column->setSpacing(0);
+    column->addWidget(m_messages);
+    column->addWidget(m_docks, 1);
+    setCentralWidget(content);
+    addToolBar(m_selectionBar);
+
+    buildFileMenu();
+    buildPages();
+    buildRunMenu();
+    buildViewMenu();
+    buildHelpMenu();
+    buildStatusBar();
+    connectDocument();
+    connectJobs();
+    resize(1360, 880);
+    restoreGeometry(QSettings().value(geometryKey).toByteArray());
+    m_docks->restoreLayout();
+    setTheme(static_cast<Theme>(QSettings().value(themeKey, int(Theme::System)).toInt()));
+    showTitle();
+    showJobState();
+}
+
+void MainWindow::addPage(const QString& id, const QString& title, Page* page)
+{
+    connect(page, &Page::failed, this, [this](const QString& message) {
+        m_messages->post({Notice::Severity::Error, message, {}, {}, {}});
+    });
+    m_docks->addPage(id, title, page,
+                     id == QLatin1String("study") ? DockPlace::Side : DockPlace::Centre);
+}
+
+void MainWindow::buildPages()
+{
+    m_studyPage = new StudyPage(m_document, m_selection, this);
+    m_studyPage->setStartActions({m_open, m_newRun});
+    addPage(QStringLiteral("study"), tr("Study"), m_studyPage);
+    addPage(QStringLiteral("refinement"), tr("Refinement"),
+            new RefinementPage(m_document, m_selection, m_jobs.live(), this));
+    addPage(QStringLiteral("spectra"), tr("Rank spectra"),
+            new SpectraPage(m_document, m_selection, this));
+    addPage(QStringLiteral("rope"), tr("RoPE residuals"),
+            new RopePage(m_document, m_selection, this));
+    addPage(QStringLiteral("acceptance"), tr("Acceptance"),
+            new AcceptancePage(m_document, m_selection, this));
+    m_jobsPage = new JobsPage(m_jobs.list(), this);
+    m_jobsPage->addStartAction(m_newRun);
+    m_docks->addPage(QStringLiteral("jobs"), tr("Jobs"), m_jobsPage, DockPlace::Bottom);
+}
+
+QAction* MainWindow::addAction(QMenu* menu, const QString& title, const QKeySequence& shortcut,
+                               const std::function<void()>& slot)
+{
+    QAction* action = menu->addAction(title);
+    action->setShortcut(shortcut);
+    connect(action, &QAction::triggered, this, slot);
+    return action;
+}
+
+void MainWindow::buildFileMenu()
+{
+    QMenu* menu = menuBar()->addMenu(tr("&File"));
+    m_newRun = addAction(menu, tr("&New run…"), QKeySequence::New, [this] { newRun(); });
+    m_open = addAction(menu, tr("&Open study…"), QKeySequence::Open, [this] { askForStudy(); });
+    m_recent = new RecentFiles(tr("Open &recent"), this);
+    menu->addMenu(m_recent);
+    connect(m_recent, &RecentFiles::chosen, this, &MainWindow::openStudy);
+    m_reload = addAction(menu, tr("Re&load study"), QKeySequence::Refresh,
+                         [this] { m_document.reload(); });
+    m_closeStudy =
+        addAction(menu, tr("&Close study"), QKeySequence::Close, [this] { m_document.close(); });
+    menu->addSeparator();
+    m_export = addAction(menu, tr("&Export all figures…"), Qt::CTRL | Qt::Key_E,
+                         [this] { exportAllFigures(); });
+    menu->addSeparator();
+    addAction(menu, tr("&Quit"), QKeySequence::Quit, [this] { close(); });
+}
+
+void MainWindow::buildRunMenu()
+{
+    QMenu* menu = menuBar()->addMenu(tr("&Run"));
+    menu->addAction(m_newRun);
+    m_cancel = addAction(menu, tr("&Cancel running job"), Qt::CTRL | Qt::Key_Period,
+                         [this] { m_jobs.cancel(m_jobs.current()); });
+    addAction(menu, tr("Show &jobs"), {}, [this] { m_docks->raisePage(m_jobsPage); });
+}
+
+void MainWindow::buildViewMenu()
+{
+    QMenu* menu = menuBar()->addMenu(tr("&View"));
+    menu->addActions(m_docks->pageActions());
+    menu->addMenu(tr("&Panels"))->addActions(m_docks->visibilityActions());
+    addAction(menu, tr("Reset la&yout"), {}, [this] { m_docks->resetLayout(); });
+    menu->addSeparator();
+    addAction(menu, tr("&Next layer"), Qt::ALT | Qt::Key_Down,
+              [this] { m_selectionBar->stepLayer(1); });
+    addAction(menu, tr("&Previous layer"), Qt::ALT | Qt::Key_Up,
+              [this] { m_selectionBar->stepLayer(-1); });
+    addAction(menu, tr("&All layers"), Qt::ALT | Qt::Key_Home,
+              [this] { m_selection.setLayer(std::nullopt); });
+    menu->addSeparator();
+    QMenu* themes = menu->addMenu(tr("&Theme"));
+    auto* group = new QActionGroup(this);
+    const auto stored = static_cast<Theme>(QSettings().value(themeKey, int(Theme::System)).toInt());
+    const std::pair<QString, Theme> choices[] = {{tr("As the &system"), Theme::System},
+                                                 {tr("&Light"), Theme::Light},
+                                                 {tr("&Dark"), Theme::Dark}};
+    for (const auto& [title, theme] : choices) {
+        QAction* action = addAction(themes, title, {}, [this, theme = theme] { setTheme(theme); });
+        action->setCheckable(true);
+        action->setChecked(theme == stored);
+        group->addAction(action);
+    }
+    addAction(menu, tr("&Dismiss messages"), Qt::CTRL | Qt::SHIFT | Qt::Key_M,
+              [this] { m_messages->dismissAll(); });
+    QAction* full = addAction(menu, tr("&Full screen"), QKeySequence::FullScreen,
+                              [this] { setWindowState(windowState() ^ Qt::WindowFullScreen); });
+    full->setCheckable(true);
+}
+
+void MainWindow::buildHelpMenu()
+{
+    QMenu* menu = menuBar()->addMenu(tr("&Help"));
+    addAction(menu, tr("&About"), {}, [this] { showAbout(); });
+}
+
+void MainWindow::buildStatusBar()
+{
+    m_status = new QLabel(this);
+    m_loading = new QProgressBar(this);
+    m_loading->setRange(0, 0);
+    m_loading->setMaximumWidth(90);
+    m_loading->setAccessibleName(tr("Reading the study"));
+    m_loading->hide();
+    statusBar()->addWidget(m_status, 1);
+    statusBar()->addPermanentWidget(m_loading);
+}
+
+void MainWindow::connectDocument()
+{
+    connect(&m_document, &StudyDocument::loadingChanged, m_loading, &QWidget::setVisible);
+    connect(&m_document, &StudyDocument::studyChanged, this, &MainWindow::showTitle);
+    connect(&m_document, &StudyDocument::pathChanged, this, &MainWindow::showTitle);
+    connect(&m_document, &StudyDocument::opened, m_recent, &RecentFiles::add);
+    connect(&m_document, &StudyDocument::openFailed, this,
+            [this](const QString& path, const Error& error) {
+                if (!QFileInfo::exists(path))
+                    m_recent->remove(path);
+                fail(tr("%1 could not be opened").arg(QFileInfo(path).fileName()), error);
+            });
+    connect(&m_document, &StudyDocument::reloadFailed, this,
+            [this](const Error& error) { fail(tr("The study could not be read again"), error); });
+    connect(&m_document, &StudyDocument::unfinishedFound, this, &MainWindow::offerResume);
+    connect(&m_batch, &FigureBatch::progressed, this, [this](int done, int total) {
+        statusBar()->showMessage(tr("Writing figures: %1 of %2").arg(done).arg(total));
+    });
+    connect(&m_batch, &FigureBatch::failed, this,
+            [this](const Error& error) { fail(tr("Figures were not all written"), error); });
+    connect(&m_batch, &FigureBatch::finished, this, [this](const QStringList& files) {
+        statusBar()->clearMessage();
+        const QString folder = files.isEmpty() ? QString() : QFileInfo(files.first()).path();
+        m_messages->post({Notice::Severity::Info,
+                          tr("%n file(s) written to %1.", nullptr, int(files.size())).arg(folder),
+                          files.join(QLatin1Char('\n')), tr("Show folder"),
+                          [folder] { QDesktopServices::openUrl(QUrl::fromLocalFile(folder)); }});
+    });
+}
+
+void MainWindow::connectJobs()
+{
+    connect(&m_jobs, &StudyJobs::queued, m_jobsPage, &JobsPage::select);
+    connect(&m_jobs, &StudyJobs::started, this, &MainWindow::showJobState);
+    connect(&m_jobs, &StudyJobs::progressed, this, &MainWindow::showJobState);
+    connect(&m_jobs, &StudyJobs::studyWritten, this, [this](const QString& study) {
+        if (QFileInfo(study) == QFileInfo(m_document.path()))
+            m_document.reload();
+    });
+    connect(&m_jobs, &StudyJobs::warned, this, [this](const QString& message) {
+        m_messages->post({Notice::Severity::Warning, message, {}, {}, {}});
+    });
+    connect(&m_jobs, &StudyJobs::ended, this, &MainWindow::showEnd);
+    connect(m_jobsPage, &JobsPage::cancelRequested, &m_jobs, &StudyJobs::cancel);
+    connect(m_jobsPage, &JobsPage::resumeRequested, &m_jobs, &StudyJobs::resume);
+    connect(m_jobsPage, &JobsPage::revealRequested, this, &MainWindow::revealFiles);
+}
+
+void MainWindow::openStudy(const QString& path)
+{
+    m_document.open(path);
+}
+
+void MainWindow::askForStudy()
+{
+    auto* dialog =
+        new QFileDialog(this, tr("Open study"), QFileInfo(m_document.path()).absolutePath(),
+                        tr("Studies (*.h5);;All files (*)"));
+    dialog->setAttribute(Qt::WA_DeleteOnClose);
+    dialog->setFileMode(QFileDialog::ExistingFile);
+    connect(dialog, &QFileDialog::fileSelected, this, &MainWindow::openStudy);
+    dialog->open();
+}
+
+NewRunDialog* MainWindow::openRunDialog()
+{
+    auto* dialog = new NewRunDialog(m_services.inspect, this);
+    dialog->setAttribute(Qt::WA_DeleteOnClose);
+    if (!m_document.path().isEmpty())
+        dialog->setStudy(m_document.path());
+    connect(dialog, &NewRunDialog::planned, this, &MainWindow::startPlan);
+    dialog->open();
+    return dialog;
+}
+
+void MainWindow::newRun()
+{
+    openRunDialog();
+}
+
+void MainWindow::startPlan(const StudyPlan& plan)
+{
+    m_document.expect(text(plan.study));
+    m_jobs.start(plan);
+}
+
+void MainWindow::offerResume(const UnfinishedWork& work)
+{
+    m_messages->post(
+        {Notice::Severity::Info,
+         tr("A run of this study was not finished. Its finished layers (%1) and drafts "
+            "are kept.")
+             .arg(work.finishedLayers),
+         {},
+         tr("Resume"),
+         [this, plan = work.plan] { startPlan(plan); }});
+}
+
+void MainWindow::showJobState()
+{
+    const JobId job = m_jobs.current();
+    m_status->setText(job == 0 ? tr("No job is running") : m_jobs.list().statusLine(job));
+    m_cancel->setEnabled(job != 0);
+}
+
+void MainWindow::showEnd(JobId job, const JobEnd& end)
+{
+    showJobState();
+    const StudyPlan* plan = m_jobs.plan(job);
+    const QString name = plan ? text(plan->study.stem()) : QString();
+    if (end.error)
+        fail(tr("The run of %1 failed").arg(name), *end.error);
+    else if (end.state == JobState::Cancelled && !m_closing)
+        m_messages->post({Notice::Severity::Info,
+                          tr("The run of %1 was cancelled. What was finished is kept.").arg(name),
+                          {},
+                          tr("Resume"),
+                          [this, job] { m_jobs.resume(job); }});
+    if (m_closing && !m_jobs.busy())
+        close();
+}
+
+void MainWindow::revealFiles(JobId job)
+{
+    if (const StudyPlan* plan = m_jobs.plan(job))
+        QDesktopServices::openUrl(QUrl::fromLocalFile(text(plan->study.parent_path())));
+}
+
+void MainWindow::exportAllFigures()
+{
+    auto* dialog = new QFileDialog(this, tr("Folder for the figures (PDF, SVG and PNG)"),
+                                   QFileInfo(m_document.path()).absolutePath());
+    dialog->setAttribute(Qt::WA_DeleteOnClose);
+    dialog->setFileMode(QFileDialog::Directory);
+    dialog->setOption(QFileDialog::ShowDirsOnly);
+    connect(dialog, &QFileDialog::fileSelected, this, [this](const QString& directory) {
+        writeFigures(directory,
+                     {QStringLiteral("pdf"), QStringLiteral("svg"), QStringLiteral("png")});
+    });
+    dialog->open();
+}
+
+void MainWindow::writeFigures(const QString& directory, const QStringList& formats)
+{
+    if (!m_batch.busy())
+        m_batch.start(allFigures(m_document.study()), directory, formats, {});
+}
+
+void MainWindow::showTitle()
+{
+    const QString path = m_document.path();
+    const QString program = tr("MLA Draft Workbench");
+    setWindowTitle(path.isEmpty() ? program
+                                  : QFileInfo(path).fileName() + QStringLiteral(" — ") + program);
+    m_export->setEnabled(m_document.isLoaded());
+    m_reload->setEnabled(!path.isEmpty());
+    m_closeStudy->setEnabled(!path.isEmpty());
+}
+
+void MainWindow::setTheme(Theme theme)
+{
+    QSettings().setValue(themeKey, int(theme));
+    if (auto* application = qobject_cast<QApplication*>(QCoreApplication::instance()))
+        applyTheme(*application, theme);
+}
+
+void MainWindow::fail(const QString& title, const Error& error)
+{
+    m_messages->post(errorNotice(title, error));
+}
+
+void MainWindow::restoreSession()
+{
+    const QString study = QSettings().value(sessionKey).toString();
+    if (!study.isEmpty() && QFileInfo::exists(study))
+        openStudy(study);
+}
+
+void MainWindow::saveSession()
+{
+    QSettings settings;
+    settings.setValue(geometryKey, saveGeometry());
+    settings.setValue(sessionKey, m_document.path());
+    m_docks->saveLayout();
+}
+
+void MainWindow::closeEvent(QCloseEvent* event)
+{
+    if (m_jobs.busy()) {
+        event->ignore();
+        if (!m_closing)
+            askBeforeClosing();
+        return;
+    }
+    saveSession();
+    event->accept();
+}
+
+void MainWindow::askBeforeClosing()
+{
+    auto* box = new QMessageBox(QMessageBox::Question, tr("A job is running"),
+                                tr("Stop the running job and close? Finished layers and drafts "
+                                   "are kept, and the run can be resumed later."),
+                                QMessageBox::NoButton, this);
+    box->setAttribute(Qt::WA_DeleteOnClose);
+    const QAbstractButton* stop = box->addButton(tr("Stop and close"), QMessageBox::AcceptRole);
+    box->addButton(tr("Keep running"), QMessageBox::RejectRole);
+    connect(box, &QMessageBox::buttonClicked, this, [this, stop](QAbstractButton* clicked) {
+        if (clicked != stop)
+            return;
+        m_closing = true;
+        if (m_jobs.busy())
+            m_jobs.cancelAll();
+        else
+            close(); // it ended while the question stood
+    });
+    box->open();
+}
+
+void MainWindow::dragEnterEvent(QDragEnterEvent* event)
+{
+    const QList<QUrl> urls = event->mimeData()->urls();
+    if (urls.size() == 1 && urls.first().isLocalFile())
+        event->acceptProposedAction();
+}
+
+/// A folder is a checkpoint to run; a file is a study to open.
+void MainWindow::dropEvent(QDropEvent* event)
+{
+    const QString path = event->mimeData()->urls().value(0).toLocalFile();
+    event->acceptProposedAction();
+    if (QFileInfo(path).isDir())
+        openRunDialog()->setCheckpoint(path);
+    else
+        openStudy(path);
+}
+
+void MainWindow::showAbout()
+{
+    auto* box = new QMessageBox(
+        QMessageBox::NoIcon, tr("About"),
+        tr("MLA Draft Workbench %1\n\nConverts GQA draft models to MLA, refines them layer by "
+           "layer, and measures what their target accepts.\n\nLicence: GPL-3.0-or-later")
+            .arg(QCoreApplication::applicationVersion()),
+        QMessageBox::Ok, this);
+    box->setIconPixmap(applicationIcon().pixmap(64));
+    box->setAttribute(Qt::WA_DeleteOnClose);
+    box->open();
+}
+
+} // namespace mla::ui

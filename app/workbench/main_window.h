@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// The window: pages as docks around one study and one selection, messages, menus, jobs.
+#pragma once
+
+#include <QMainWindow>
+
+#include "widgets/common/message_bar.h"
+#include "widgets/common/theme.h"
+#include "widgets/dialogs/new_run_dialog.h"
+#include "widgets/jobs/study_jobs.h"
+#include "widgets/models/selection_model.h"
+#include "widgets/models/study_document.h"
+#include "widgets/plots/figure_batch.h"
+
+class QLabel;
+class QProgressBar;
+class QPushButton;
+
+namespace mla::ui
+{
+
+class DockArea;
+class JobsPage;
+class Page;
+class RecentFiles;
+class SelectionBar;
+class StudyPage;
+
+/// What the window needs from core; tests put their own functions here.
+struct Services {
+    StudyLoader loadStudy;
+    ModelInspector inspect;
+    StudyRunner runStudy;
+};
+[[nodiscard]] Services coreServices();
+
+class MainWindow : public QMainWindow
+{
+    Q_OBJECT
+public:
+    explicit MainWindow(Services services, QWidget* parent = nullptr);
+
+    void openStudy(const QString& path);
+    void restoreSession(); ///< opens what was open last time, if it is still there
+
+    [[nodiscard]] StudyDocument& document() { return m_document; }
+    [[nodiscard]] SelectionModel& selection() { return m_selection; }
+    [[nodiscard]] StudyJobs& jobs() { return m_jobs; }
+    [[nodiscard]] MessageBar& messages() { return *m_messages; }
+
+public slots:
+    void newRun();
+    void askForStudy();
+    void exportAllFigures();
+
+protected:
+    void closeEvent(QCloseEvent* event) override;
+    void dragEnterEvent(QDragEnterEvent* event) override;
+    void dropEvent(QDropEvent* event) override;
+
+private:
+    void buildPages();
+    void buildFileMenu();
+    void buildRunMenu();
+    void buildViewMenu();
+    void buildHelpMenu();
+    void buildStatusBar();
+    void connectDocument();
+    void connectJobs();
+    void addPage(const QString& id, const QString& title, Page* page);
+    QAction* addAction(QMenu* menu, const QString& title, const QKeySequence& shortcut,
+                       const std::function<void()>& slot);
+
+    NewRunDialog* openRunDialog();
+    void startPlan(const StudyPlan& plan);
+    void offerResume(const UnfinishedWork& work);
+    void showJobState();
+    void showEnd(JobId job, const JobEnd& end);
+    void revealFiles(JobId job);
+    void writeFigures(const QString& directory, const QStringList& formats);
+    void showTitle();
+    void setTheme(Theme theme);
+    void fail(const QString& title, const Error& error);
+    void saveSession();
+    void askBeforeClosing();
+    void showAbout();
+
+    Services m_services;
+    StudyDocument m_document;
+    SelectionModel m_selection;
+    FigureBatch m_batch;
+    MessageBar* m_messages;
+    DockArea* m_docks;
+    SelectionBar* m_selectionBar;
+    RecentFiles* m_recent = nullptr;
+    StudyPage* m_studyPage = nullptr;
+    JobsPage* m_jobsPage = nullptr;
+    QAction *m_newRun = nullptr, *m_open = nullptr, *m_export = nullptr, *m_cancel = nullptr,
+            *m_reload = nullptr, *m_closeStudy = nullptr;
+    QLabel* m_status = nullptr;
+    QProgressBar* m_loading = nullptr;
+    bool m_closing = false;
+    StudyJobs m_jobs; ///< last: its thread is joined while the rest is still there
+};
+
+} // namespace mla::ui

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "widgets/dialogs/converter_section.h"
+
+#include <QComboBox>
+#include <QLabel>
+#include <QSpinBox>
+
+#include "widgets/common/plain_text.h"
+
+namespace mla::ui
+{
+
+ConverterSection::ConverterSection(const std::string& converter, QWidget* parent)
+    : FormSection(converter == "mha2mla" ? tr("MHA2MLA") : tr("TransMLA"), parent),
+      m_converter(converter)
+{
+    const bool mha = converter == "mha2mla";
+    setCheckable(true);
+    connect(this, &QGroupBox::toggled, this, &ConverterSection::showCache);
+    m_rank = addSpin(mha ? Field::Mha2mlaRank : Field::TransmlaRank, tr("Latent rank r"),
+                     tr("kv_lora_rank: size of the cached latent"), 1);
+    m_rope = addSpin(mha ? Field::Mha2mlaRope : Field::TransmlaRope, tr("Rotary dimensions d_r"),
+                     mha ? tr("qk_rope_head_dim: kept rotary dimensions of each KV head")
+                         : tr("qk_rope_head_dim: size of the one rotary key head"),
+                     2);
+    m_rope->setSingleStep(2);
+    if (mha) {
+        m_select = new QComboBox(this);
+        m_select->addItems({QStringLiteral("2-norm"), QStringLiteral("distance-weighted"),
+                            QStringLiteral("high"), QStringLiteral("low"),
+                            QStringLiteral("uniform")});
+        m_select->setToolTip(tr("Which frequency pairs stay rotary"));
+        addField(Field::Mha2mlaSelection, tr("RoPE selection"), m_select);
+        m_svd = new QComboBox(this);
+        m_svd->addItems(
+            {QStringLiteral("joint"), QStringLiteral("split"), QStringLiteral("activation-aware")});
+        m_svd->setToolTip(tr("How keys and values are factorised"));
+        FormSection::addRow(tr("SVD"), m_svd);
+        for (QComboBox* box : {m_select, m_svd})
+            connect(box, &QComboBox::currentIndexChanged, this, &ConverterSection::showCache);
+    } else {
+        m_fold = addSpin(Field::TransmlaFold, tr("Frequency fold"),
+                         tr("Adjacent frequencies rotated together"), 0);
+        m_fold->setSpecialValueText(tr("smallest"));
+    }
+    m_cache = new QLabel(this);
+    m_cache->setWordWrap(true);
+    addNote(m_cache);
+    showCache();
+}
+
+QSpinBox* ConverterSection::addSpin(Field field, const QString& label, const QString& explanation,
+                                    int minimum)
+{
+    auto* spin = new QSpinBox(this);
+    spin->setRange(minimum, 65536);
+    spin->setToolTip(explanation);
+    spin->setAccessibleName(title() + QStringLiteral(": ") + label);
+    addField(field, label, spin);
+    connect(spin, &QSpinBox::valueChanged, this, [this] {
+        m_touched |= !m_proposing;
+        showCache();
+    });
+    return spin;
+}
+
+ConverterForm ConverterSection::value() const
+{
+    ConverterForm form;
+    form.enabled = isChecked();
+    form.settings.converter = m_converter;
+    form.settings.kvLoraRank = m_rank->value();
+    form.settings.qkRopeHeadDim = m_rope->value();
+    if (m_fold)
+        form.settings.freqfold = m_fold->value();
+    if (m_select)
+        form.settings.ropeSelect = m_select->currentText().toStdString();
+    if (m_svd)
+        form.settings.svd = m_svd->currentText().toStdString();
+    return form;
+}
+
+void ConverterSection::setSettings(const ConvertSettings& settings)
+{
+    m_rank->setValue(settings.kvLoraRank);
+    m_rope->setValue(settings.qkRopeHeadDim);
+    if (m_fold)
+        m_fold->setValue(settings.freqfold);
+    if (m_select)
+        m_select->setCurrentText(text(settings.ropeSelect));
+    if (m_svd)
+        m_svd->setCurrentText(text(settings.svd));
+}
+
+void ConverterSection::setModel(const std::optional<InspectReport>& model)
+{
+    m_model = model;
+    if (model && !m_touched) {
+        m_proposing = true;
+        const ConvertSettings proposal = halvedCache(m_converter, *model);
+        m_rank->setValue(proposal.kvLoraRank);
+        m_rope->setValue(proposal.qkRopeHeadDim);
+        m_proposing = false;
+    }
+    showCache();
+}
+
+void ConverterSection::showCache()
+{
+    if (!m_cache)
+        return; // still being built
+    if (m_model) {
+        const int original = 2 * m_model->kvHeads * m_model->headDim;
+        const int elements = cacheElements(value().settings, *m_model);
+        m_cache->setText(tr("Cache: %1 of %2 elements per token and layer (%3 %)")
+                             .arg(elements)
+                             .arg(original)
+                             .arg(100.0 * elements / original, 0, 'f', 1));
+    } else {
+        m_cache->setText(tr("Cache: known once the checkpoint is read"));
+    }
+    emit changed();
+}
+
+} // namespace mla::ui

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// The settings of one converter with the cache they lead to, live.
+#pragma once
+
+#include <optional>
+
+#include "widgets/dialogs/form_section.h"
+
+class QComboBox;
+class QSpinBox;
+
+namespace mla::ui
+{
+
+class ConverterSection : public FormSection
+{
+    Q_OBJECT
+public:
+    /// `converter`: "transmla" or "mha2mla"; decides which fields there are.
+    explicit ConverterSection(const std::string& converter, QWidget* parent = nullptr);
+
+    [[nodiscard]] ConverterForm value() const;
+    void setSettings(const ConvertSettings& settings);
+    /// Shows cache elements against the original's; proposes ranks until the user has set some.
+    void setModel(const std::optional<InspectReport>& model);
+
+signals:
+    void changed();
+
+private:
+    QSpinBox* addSpin(Field field, const QString& label, const QString& explanation, int minimum);
+    void showCache();
+
+    std::string m_converter;
+    QSpinBox* m_rank = nullptr;
+    QSpinBox* m_rope = nullptr;
+    QSpinBox* m_fold = nullptr;
+    QComboBox* m_select = nullptr;
+    QComboBox* m_svd = nullptr;
+    QLabel* m_cache = nullptr;
+    std::optional<InspectReport> m_model;
+    bool m_touched = false, m_proposing = false;
+};
+
+} // namespace mla::ui

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Asks for everything a run needs: models, converters, calibration, refinement, acceptance, files.
+#pragma once
+
+#include <functional>
+
+#include <QDialog>
+#include <QTimer>
+
+#include "widgets/dialogs/run_form.h"
+#include "widgets/jobs/latest_task.h"
+
+class QCheckBox;
+class QComboBox;
+class QDoubleSpinBox;
+class QLabel;
+class QLineEdit;
+class QPushButton;
+class QSpinBox;
+
+namespace mla::ui
+{
+
+class ConverterSection;
+class FormSection;
+class PathField;
+
+using ModelInspector = std::function<Result<InspectReport>(const std::filesystem::path&)>;
+
+/// Not modal to the program: open() it. Checkpoints are read off the GUI thread as they are typed.
+class NewRunDialog : public QDialog
+{
+    Q_OBJECT
+public:
+    explicit NewRunDialog(ModelInspector inspect, QWidget* parent = nullptr);
+
+    [[nodiscard]] RunForm form() const;
+    void setCheckpoint(const QString& path);
+    void setStudy(const QString& path); ///< results are added to it
+    [[nodiscard]] bool canStart() const { return m_issues.empty() || !blocked(); }
+    [[nodiscard]] const std::vector<Issue>& issues() const { return m_issues; }
+
+signals:
+    void planned(const mla::StudyPlan& plan); ///< the user pressed Start
+
+private:
+    /// One model path with what is known about it.
+    struct Probe {
+        PathField* field = nullptr;
+        QLabel* summary = nullptr;
+        ModelState state;
+        LatestTask task;
+        QTimer delay;
+    };
+    FormSection* buildModels();
+    FormSection* buildCalibration();
+    FormSection* buildRefinement();
+    FormSection* buildAcceptance();
+    FormSection* buildOutput();
+    QWidget* buildFooter();
+    QSpinBox* spin(int low, int high, int value, const QString& name);
+    void watch(Probe& probe);
+    void inspect(Probe& probe);
+    void showModel(Probe& probe);
+    void proposePaths();
+    void check();
+    void showReason();
+    [[nodiscard]] bool blocked() const;
+
+    ModelInspector m_inspect;
+    Probe m_checkpoint, m_target;
+    std::vector<FormSection*> m_sections;
+    ConverterSection* m_transmla = nullptr;
+    ConverterSection* m_mha2mla = nullptr;
+    PathField *m_calibration = nullptr, *m_tasks = nullptr, *m_study = nullptr, *m_drafts = nullptr;
+    QSpinBox *m_sequences = nullptr, *m_length = nullptr, *m_steps = nullptr, *m_batch = nullptr;
+    QSpinBox *m_k = nullptr, *m_newTokens = nullptr, *m_minTokens = nullptr, *m_limit = nullptr;
+    QSpinBox *m_seed = nullptr, *m_threads = nullptr;
+    QCheckBox *m_partialRope = nullptr, *m_functional = nullptr;
+    QDoubleSpinBox* m_rate = nullptr;
+    QComboBox *m_method = nullptr, *m_device = nullptr;
+    QLabel* m_reason = nullptr;
+    QPushButton* m_start = nullptr;
+    std::vector<Issue> m_issues;
+    bool m_studyChosen = false, m_draftsChosen = false, m_ready = false;
+};
+
+} // namespace mla::ui

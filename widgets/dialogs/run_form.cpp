@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "widgets/dialogs/run_form.h"
+
+#include <algorithm>
+
+#include <QCoreApplication>
+#include <QFileInfo>
+
+#include "widgets/common/plain_text.h"
+
+namespace mla::ui
+{
+
+namespace
+{
+
+QString tr(const char* text)
+{
+    return QCoreApplication::translate("RunForm", text);
+}
+
+class Issues
+{
+public:
+    void block(Field field, const QString& text) { m_list.push_back({field, true, text}); }
+    void warn(Field field, const QString& text) { m_list.push_back({field, false, text}); }
+    std::vector<Issue> take() { return std::move(m_list); }
+
+private:
+    std::vector<Issue> m_list;
+};
+
+void checkModels(Issues& issues, const RunForm& form, const ModelState& checkpoint,
+                 const ModelState& target)
+{
+    using S = ModelState::Status;
+    if (form.checkpoint.isEmpty())
+        issues.block(Field::Checkpoint, tr("Choose the checkpoint folder of the draft model."));
+    else if (checkpoint.status == S::Bad)
+        issues.block(Field::Checkpoint, checkpoint.problem);
+    else if (checkpoint.status != S::Good)
+        issues.block(Field::Checkpoint, tr("Reading the checkpoint…"));
+    else if (checkpoint.report.attention != "gqa")
+        issues.block(Field::Checkpoint,
+                     tr("This is an MLA draft already; choose the original checkpoint."));
+    if (form.target.isEmpty())
+        return;
+    if (target.status == S::Bad)
+        issues.block(Field::Target, target.problem);
+    else if (target.status != S::Good)
+        issues.block(Field::Target, tr("Reading the target…"));
+    else if (checkpoint.status == S::Good && target.report.vocabSize != checkpoint.report.vocabSize)
+        issues.warn(Field::Target,
+                    tr("Vocabularies differ in size (%1 and %2); the tokenizers must agree.")
+                        .arg(target.report.vocabSize)
+                        .arg(checkpoint.report.vocabSize));
+}
+
+void checkSavings(Issues& issues, Field field, const ConvertSettings& settings,
+                  const InspectReport& model)
+{
+    const int elements = cacheElements(settings, model);
+    const int original = 2 * model.kvHeads * model.headDim;
+    if (elements >= original)
+        issues.warn(field,
+                    tr("Saves nothing: %1 cache elements against %2.").arg(elements).arg(original));
+}
+
+void checkTransmla(Issues& issues, const ConvertSettings& settings, const InspectReport& model)
+{
+    const int headDim = model.headDim, rope = settings.qkRopeHeadDim;
+    const bool ropeFits = rope > 0 && rope % 2 == 0 && rope <= headDim && headDim % rope == 0;
+    if (!ropeFits)
+        issues.block(Field::TransmlaRope,
+                     tr("Must be even and divide the head dimension %1.").arg(headDim));
+    const int largest = 2 * model.kvHeads * headDim - rope;
+    if (settings.kvLoraRank < 1 || settings.kvLoraRank > largest)
+        issues.block(Field::TransmlaRank, tr("Must be 1 to %1.").arg(largest));
+    else
+        checkSavings(issues, Field::TransmlaRank, settings, model);
+    const int fold = settings.freqfold;
+    if (!ropeFits || fold == 0)
+        return;
+    const int collapse = headDim / rope;
+    if (fold % collapse != 0 || (headDim / 2) % fold != 0)
+        issues.block(
+            Field::TransmlaFold,
+            tr("Must be a multiple of %1 that divides %2.").arg(collapse).arg(headDim / 2));
+}
+
+void checkMha2mla(Issues& issues, const ConvertSettings& settings, const InspectReport& model)
+{
+    const int headDim = model.headDim, rope = settings.qkRopeHeadDim;
+    if (rope < 2 || rope % 2 != 0 || rope > headDim)
+        issues.block(Field::Mha2mlaRope, tr("Must be even, 2 to %1.").arg(headDim));
+    else if (settings.ropeSelect == "uniform" && headDim % rope != 0)
+        issues.block(Field::Mha2mlaSelection,
+                     tr("Uniform selection needs dimensions that divide %1.").arg(headDim));
+    const int largest = std::min(model.hiddenSize, model.kvHeads * (2 * headDim - rope));
+    if (settings.kvLoraRank < 1 || settings.kvLoraRank > largest)
+        issues.block(Field::Mha2mlaRank, tr("Must be 1 to %1.").arg(largest));
+    else
+        checkSavings(issues, Field::Mha2mlaRank, settings, model);
+}
+
+void checkConverters(Issues& issues, const RunForm& form, const ModelState& checkpoint)
+{
+    if (!form.transmla.enabled && !form.mha2mla.enabled)
+        issues.block(Field::Converters, tr("Choose at least one converter."));
+    if (checkpoint.status != ModelState::Status::Good)
+        return;
+    if (form.transmla.enabled)
+        checkTransmla(issues, form.transmla.settings, checkpoint.report);
+    if (form.mha2mla.enabled)
+        checkMha2mla(issues, form.mha2mla.settings, checkpoint.report);
+}
+
+void checkCalibration(Issues& issues, const RunForm& form)
+{
+    const QString source = text(form.calibration.source);
+    if (source.isEmpty()) {
+        issues.block(Field::Calibration, tr("Write “self”, or choose text or JSONL files."));
+        return;
+    }
+    if (source == QLatin1String("self"))
+        return;
+    const QString files = source.startsWith(QLatin1String("self:")) ? source.mid(5) : source;
+    for (const QString& file : files.split(QLatin1Char(','), Qt::SkipEmptyParts))
+        if (!QFileInfo(file.trimmed()).isFile())
+            issues.block(Field::Calibration, tr("No such file: %1").arg(file.trimmed()));
+}
+
+void checkRefinement(Issues& issues, const RunForm& form)
+{
+    if (!form.partialRope && !form.functional)
+        issues.warn(Field::Objectives, tr("Without an objective drafts are only converted."));
+    else if (!form.partialRope)
+        issues.warn(Field::Objectives,
+                    tr("Without partial-rope there is no baseline to compare with."));
+    if (form.refine.batchTokens < form.calibration.length)
+        issues.warn(Field::Refinement,
+                    tr("A batch holds whole sequences: at least %1 tokens will be used.")
+                        .arg(form.calibration.length));
+}
+
+void checkTasks(Issues& issues, const RunForm& form)
+{
+    QStringList names;
+    for (const QString& task : form.tasks) {
+        if (!QFileInfo(task).isFile())
+            issues.block(Field::Tasks, tr("No such file: %1").arg(task));
+        const QString name = QFileInfo(task).completeBaseName();
+        if (names.contains(name))
+            issues.block(Field::Tasks, tr("Two task files are named %1.").arg(name));
+        names << name;
+    }
+    if (form.tasks.isEmpty())
+        issues.warn(Field::Tasks, tr("Without tasks acceptance is not measured."));
+}
+
+void checkOutput(Issues& issues, const RunForm& form)
+{
+    const QFileInfo study(form.study);
+    if (form.study.isEmpty())
+        issues.block(Field::Study, tr("Choose where the study is stored."));
+    else if (study.isDir())
+        issues.block(Field::Study, tr("This is a folder; choose a file name."));
+    else if (study.suffix() != QLatin1String("h5"))
+        issues.block(Field::Study, tr("The name must end in .h5."));
+    else if (study.exists())
+        issues.warn(Field::Study,
+                    tr("This study exists: the results are added, and runs it has with "
+                       "the same settings are kept."));
+    if (form.drafts.isEmpty())
+        issues.block(Field::Drafts, tr("Choose the folder that receives the drafts."));
+    else if (QFileInfo(form.drafts).isFile())
+        issues.block(Field::Drafts, tr("This is a file; choose a folder."));
+}
+
+} // namespace
+
+int cacheElements(const ConvertSettings& settings, const InspectReport& model)
+{
+    const int ropeHeads = settings.converter == "mha2mla" ? model.kvHeads : 1;
+    return settings.kvLoraRank + ropeHeads * settings.qkRopeHeadDim;
+}
+
+ConvertSettings halvedCache(const std::string& converter, const InspectReport& model)
+{
+    ConvertSettings settings;
+    settings.converter = converter;
+    settings.qkRopeHeadDim = std::max(2, model.headDim / 2);
+    const int half = model.kvHeads * model.headDim;
+    const int ropeHeads = converter == "mha2mla" ? model.kvHeads : 1;
+    settings.kvLoraRank = std::max(1, half - ropeHeads * settings.qkRopeHeadDim);
+    return settings;
+}
+
+std::vector<Issue> checkForm(const RunForm& form, const ModelState& checkpoint,
+                             const ModelState& target)
+{
+    Issues issues;
+    checkModels(issues, form, checkpoint, target);
+    checkConverters(issues, form, checkpoint);
+    checkCalibration(issues, form);
+    checkRefinement(issues, form);
+    checkTasks(issues, form);
+    checkOutput(issues, form);
+    return issues.take();
+}
+
+StudyPlan planFromForm(const RunForm& form)
+{
+    const auto absolute = [](const QString& path) {
+        return path.isEmpty() ? std::filesystem::path()
+                              : filePath(QFileInfo(path).absoluteFilePath());
+    };
+    StudyPlan plan;
+    plan.checkpoint = absolute(form.checkpoint);
+    plan.target = absolute(form.target);
+    plan.study = absolute(form.study);
+    plan.drafts = absolute(form.drafts);
+    plan.calibration = form.calibration;
+    for (const ConverterForm* converter : {&form.transmla, &form.mha2mla})
+        if (converter->enabled)
+            plan.conversions.push_back(converter->settings);
+    plan.objectives.clear();
+    if (form.partialRope)
+        plan.objectives.emplace_back("partial-rope");
+    if (form.functional)
+        plan.objectives.emplace_back("functional");
+    plan.refine = form.refine;
+    plan.accept = form.accept;
+    plan.accept.tasks.clear();
+    for (const QString& task : form.tasks)
+        plan.accept.tasks.push_back(absolute(task));
+    plan.compute = form.compute;
+    plan.resume = QFileInfo::exists(form.study); // adds to what is there
+    return plan;
+}
+
+} // namespace mla::ui

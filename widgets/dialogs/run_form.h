@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// What the user asked for in the new-run dialog, what is wrong with it, and the plan it makes.
+// No widgets here: the rules are tested without a window.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include <QString>
+#include <QStringList>
+
+#include "core/pipeline/pipeline.h"
+#include "core/pipeline/settings.h"
+
+namespace mla::ui
+{
+
+struct ConverterForm {
+    bool enabled = false;
+    ConvertSettings settings;
+};
+
+struct RunForm {
+    QString checkpoint, target; ///< target empty = the checkpoint itself
+    ConverterForm transmla, mha2mla;
+    CalibrationSettings calibration;
+    bool partialRope = true, functional = true;
+    RefineSettings refine;
+    QStringList tasks;
+    AcceptSettings accept; ///< `tasks` are taken from above
+    QString study, drafts;
+    ComputeSettings compute;
+};
+
+/// What is known about a checkpoint folder that was typed.
+struct ModelState {
+    enum class Status { Unknown, Checking, Bad, Good } status = Status::Unknown;
+    QString problem;      ///< when Bad
+    InspectReport report; ///< when Good
+};
+
+enum class Field {
+    Checkpoint,
+    Target,
+    Converters,
+    TransmlaRank,
+    TransmlaRope,
+    TransmlaFold,
+    Mha2mlaRank,
+    Mha2mlaRope,
+    Mha2mlaSelection,
+    Calibration,
+    Objectives,
+    Refinement,
+    Tasks,
+    Study,
+    Drafts
+};
+struct Issue {
+    Field field;
+    bool blocking = true; ///< else a warning beside the field
+    QString text;
+    bool operator==(const Issue&) const = default;
+};
+
+/// Cache elements per token and layer: r + d_r (TransMLA, one rotary key head) or r + G d_r
+/// (MHA2MLA).
+[[nodiscard]] int cacheElements(const ConvertSettings& settings, const InspectReport& model);
+/// Ranks that halve the cache of `model`.
+[[nodiscard]] ConvertSettings halvedCache(const std::string& converter, const InspectReport& model);
+
+/// Everything that keeps the run from starting, and warnings, in the order of the dialog.
+[[nodiscard]] std::vector<Issue> checkForm(const RunForm& form, const ModelState& checkpoint,
+                                           const ModelState& target);
+[[nodiscard]] StudyPlan planFromForm(const RunForm& form);
+
+} // namespace mla::ui

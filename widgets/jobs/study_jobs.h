@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Jobs that run whole studies: queue, list, live record, and what is needed to resume them.
+#pragma once
+
+#include <functional>
+#include <map>
+
+#include <QTimer>
+
+#include "core/pipeline/pipeline.h"
+#include "widgets/jobs/job_runner.h"
+#include "widgets/jobs/live_run.h"
+#include "widgets/models/job_list_model.h"
+
+namespace mla::ui
+{
+
+using StudyRunner = std::function<Result<StudyOutcome>(JobContext&, const StudyPlan&)>;
+
+/// Lives on the GUI thread.
+class StudyJobs : public QObject
+{
+    Q_OBJECT
+public:
+    explicit StudyJobs(StudyRunner run, QObject* parent = nullptr);
+
+    JobId start(const StudyPlan& plan);
+    /// Queues a job that goes on where a cancelled or failed one stopped.
+    JobId resume(JobId ended);
+    void cancel(JobId job) { m_runner.cancel(job); }
+    void cancelAll() { m_runner.cancelAll(); }
+    [[nodiscard]] bool busy() const { return m_runner.busy(); }
+    [[nodiscard]] JobId current() const { return m_runner.current(); }
+    [[nodiscard]] const StudyPlan* plan(JobId job) const;
+    [[nodiscard]] JobListModel& list() { return m_list; }
+    [[nodiscard]] LiveRun& live() { return m_live; }
+
+signals:
+    void queued(mla::ui::JobId job);
+    void started(mla::ui::JobId job);
+    void progressed(mla::ui::JobId job);
+    void studyWritten(const QString& study); ///< a stage ended: the file has something new
+    void warned(const QString& text);
+    void ended(mla::ui::JobId job, const mla::ui::JobEnd& end);
+
+private:
+    void begin(JobId job);
+    void consume(JobId job, const std::vector<JobEvent>& events);
+    void end(JobId job, const JobEnd& end);
+
+    StudyRunner m_run;
+    std::map<JobId, StudyPlan> m_plans;
+    JobListModel m_list;
+    LiveRun m_live;
+    QTimer m_clock; ///< elapsed and remaining times while a job runs
+    JobRunner m_runner;
+};
+
+} // namespace mla::ui
