@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/base/json.h"
 
+#include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <limits>
 
 #include "core/base/file.h"
@@ -42,6 +44,9 @@ Result<nlohmann::json> parseJson(std::string_view text, const std::string& origi
     if (nestingDepth(text) > maximalDepth)
         return badInput("JSON is nested deeper than " + std::to_string(maximalDepth) + " levels",
                         origin);
+    // The parser would take a NUL for the end of the text and ignore what follows.
+    if (text.find('\0') != std::string_view::npos)
+        return badInput("is not valid JSON: it contains a NUL byte", origin);
     try {
         return nlohmann::json::parse(text);
     } catch (const nlohmann::json::exception& error) {
@@ -60,8 +65,10 @@ JsonReader::JsonReader(const nlohmann::json& object, std::string origin, std::st
 {
     if (!object.is_object())
         m_status = badInput(m_prefix.empty() ? "a JSON object is expected"
-                                             : m_prefix + " must be a JSON object",
+                                             : "'" + m_prefix + "' must be a JSON object",
                             m_origin);
+    if (!m_prefix.empty())
+        m_prefix += '.';
 }
 
 void JsonReader::fail(const std::string& key, const std::string& problem)

@@ -24,7 +24,7 @@ Result<nlohmann::json> readJsonFile(const std::filesystem::path& path);
 class JsonReader
 {
 public:
-    /// `prefix` is put before key names in messages, e.g. "rope_scaling.".
+    /// `prefix` names the object within its file, e.g. "rope_scaling"; empty for the whole file.
     JsonReader(const nlohmann::json& object, std::string origin, std::string prefix = {});
 
     [[nodiscard]] bool has(const char* key) const; ///< present and not null

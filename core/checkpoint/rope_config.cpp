@@ -12,19 +12,24 @@ namespace
 
 constexpr double defaultTheta = 10000.0; // RotaryEmbeddingConfigMixin.default_theta
 
-/// rope_type, or the older name "type"; both at once must agree.
+/// rope_type, or the older name "type"; both at once must agree. Parameters of a scaling without a
+/// name are not taken for plain rope.
 Result<std::string> ropeTypeName(JsonReader& reader, const std::string& where,
                                  const std::string& origin)
 {
+    if (!reader.has("type") && !reader.has("rope_type")) {
+        if (reader.has("factor"))
+            reader.require("rope_type");
+        MLA_CHECK(reader.status());
+        return std::string("default");
+    }
     const std::string older = reader.text("type", {});
-    const std::string newer = reader.text("rope_type", {});
+    const std::string newer = reader.text("rope_type", older);
     MLA_CHECK(reader.status());
-    if (!older.empty() && !newer.empty() && older != newer)
+    if (!older.empty() && newer != older)
         return badInput("'" + where + "' names two rope types, '" + newer + "' and '" + older + "'",
                         origin);
-    if (!newer.empty())
-        return newer;
-    return older.empty() ? std::string("default") : older;
+    return newer;
 }
 
 Result<RopeType> ropeTypeOf(const std::string& name, const std::string& where,
@@ -83,7 +88,7 @@ Result<RopeConfig> parseRope(const nlohmann::json& config, int maxPositionEmbedd
     std::string where;
     const nlohmann::json* object = scalingOf(config, where);
     if (object) {
-        JsonReader scaling(*object, origin, where + ".");
+        JsonReader scaling(*object, origin, where);
         MLA_TRY(name, ropeTypeName(scaling, where, origin));
         for (const auto& [key, value] : object->items())
             if (value.is_object())

@@ -330,9 +330,11 @@ Result<std::string_view> headerText(std::span<const std::byte> file, const std::
 Result<SafetensorsHeader> parseSafetensorsHeader(std::string_view text, std::uint64_t dataBytes,
                                                  const std::string& origin)
 {
-    // The parser would skip a byte order mark, which the format does not allow.
+    // The parser would skip a byte order mark and end at a NUL, which the format does not allow.
     if (text.empty() || text.starts_with("\xEF\xBB\xBF"))
         return badInput("header does not begin with '{'", origin);
+    if (text.find('\0') != std::string_view::npos)
+        return badInput("header is not valid JSON: it contains a NUL byte", origin);
     HeaderHandler handler;
     if (!nlohmann::json::sax_parse(text, &handler))
         return badInput(handler.problem.empty() ? "header is not valid JSON" : handler.problem,
