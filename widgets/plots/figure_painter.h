@@ -24,6 +24,9 @@ struct PaintStyle {
     bool showTitle = false;
 };
 
+/// A curve of more points is drawn without markers.
+constexpr int kMostMarkers = 40;
+
 class FigurePainter
 {
 public:

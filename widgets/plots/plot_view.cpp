@@ -19,6 +19,7 @@
 #include "widgets/common/theme.h"
 #include "widgets/plots/export_dialog.h"
 #include "widgets/plots/hover.h"
+#include "widgets/plots/title_label.h"
 
 namespace mla::ui
 {
@@ -30,35 +31,6 @@ constexpr double kScreenLinePt = 1.3;
 constexpr double kNothing = std::numeric_limits<double>::quiet_NaN();
 
 } // namespace
-
-/// Elides instead of forcing the plot's minimum width.
-class TitleLabel : public QLabel
-{
-public:
-    explicit TitleLabel(QWidget* parent) : QLabel(parent)
-    {
-        setSizePolicy(QSizePolicy::Ignored, QSizePolicy::Preferred);
-        QFont bold = font();
-        bold.setWeight(QFont::DemiBold);
-        setFont(bold);
-    }
-    void setFullText(const QString& text)
-    {
-        m_text = text;
-        elide();
-    }
-
-protected:
-    void resizeEvent(QResizeEvent* event) override
-    {
-        QLabel::resizeEvent(event);
-        elide();
-    }
-
-private:
-    void elide() { setText(fontMetrics().elidedText(m_text, Qt::ElideMiddle, width())); }
-    QString m_text;
-};
 
 class PlotView::Private
 {
