@@ -30,7 +30,7 @@ function(mla_add_test source library)
   add_test(NAME ${name} COMMAND ${name})
   # A test that could only skip says so in Qt Test's totals; ctest then lists it as skipped.
   set_tests_properties(${name} PROPERTIES LABELS "${labels}" TIMEOUT 1500
-    ENVIRONMENT "QT_QPA_PLATFORM=offscreen"
+    ENVIRONMENT "QT_QPA_PLATFORM=offscreen;QTEST_FUNCTION_TIMEOUT=1400000"
     SKIP_REGULAR_EXPRESSION "Totals: [0-2] passed, 0 failed, [1-9][0-9]* skipped")
   if(labels MATCHES "unit|golden" AND NOT labels MATCHES "real|gpu")
     # Many at a time: one thread each.
