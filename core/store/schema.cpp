@@ -80,7 +80,7 @@ std::string_view layoutTable()
 {
     return R"(path | unit | meaning
 / @format, @version, @created, @software | ISO 8601 UTC | what wrote this file, and when
-names of groups under /checkpoints, /calibration, /runs, /acceptance | | the id, percent-encoded (%2F is '/'); @order is its position
+names of groups under /checkpoints, /calibration, /runs, /acceptance, /continuations | | the id, percent-encoded (%2F is '/'); @order is its position
 /checkpoints/<id>/config | JSON | config.json of the checkpoint
 /checkpoints/<id>/path, fingerprint | | where it stood; hash of its content
 /calibration/<id>/input_ids [N,T] | token id | calibration sequences
@@ -109,6 +109,9 @@ names of groups under /checkpoints, /calibration, /runs, /acceptance | | the id,
 /acceptance/<row> @tokens, @wall_time, @tokens_per_second, @plain_steps | tokens, s, 1/s, steps | over all prompts
 /acceptance/<row> @identical_to_greedy | 0 or 1 | absent for replay
 /acceptance/<row>/prompt, drafted, accepted [steps] | index, tokens, tokens | one entry per verification step
+/continuations/<id> @target, @task | | the target's own greedy continuations of a task's prompts
+/continuations/<id>/offsets [prompts + 1] | tokens | where each continuation begins in ids
+/continuations/<id>/ids, margins [tokens] | id, logits | tokens, and the top-2 margin behind each
 )";
 }
 

@@ -34,6 +34,7 @@ inline constexpr auto checkpoints = "checkpoints";
 inline constexpr auto calibration = "calibration"; ///< group; also a run's attribute
 inline constexpr auto runs = "runs";
 inline constexpr auto acceptance = "acceptance";
+inline constexpr auto continuations = "continuations";
 
 // /checkpoints/<id>
 inline constexpr auto config = "config";
@@ -116,6 +117,11 @@ inline constexpr auto plainSteps = "plain_steps";
 inline constexpr auto prompt = "prompt";
 inline constexpr auto drafted = "drafted";
 inline constexpr auto accepted = "accepted";
+
+// /continuations/<id>
+inline constexpr auto offsets = "offsets";
+inline constexpr auto ids = "ids";
+inline constexpr auto margins = "margins";
 
 /// An id as one HDF5 name or file name: letters, digits, "-_+.=, " and bytes above 127 stay, all
 /// else becomes %XX; a leading '.' too. Reversible.

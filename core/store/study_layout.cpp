@@ -276,6 +276,44 @@ Result<AcceptanceRecord> readAcceptance(const h5::Group& group)
     return row;
 }
 
+/// Offsets start at 0, do not fall, end at the number of ids; every id has its margin.
+Status checkContinuations(const h5::Group& group, const ContinuationRecord& record)
+{
+    const auto& offsets = record.offsets;
+    if (!offsets.empty() && offsets.front() == 0 && std::ranges::is_sorted(offsets) &&
+        static_cast<std::size_t>(offsets.back()) == record.ids.size() &&
+        record.ids.size() == record.margins.size())
+        return {};
+    return badInput("'" + group.path() + "': offsets, ids and margins do not fit together");
+}
+
+Status writeContinuations(h5::Group& group, const ContinuationRecord& record)
+{
+    MLA_CHECK(checkContinuations(group, record));
+    MLA_CHECK(putText(group, schema::target, record.target));
+    MLA_CHECK(putText(group, schema::task, record.task));
+    MLA_CHECK(group.writeVector<std::int32_t>(schema::offsets, record.offsets));
+    MLA_CHECK(group.writeVector<std::int32_t>(schema::ids, record.ids));
+    return group.writeVector<double>(schema::margins, record.margins);
+}
+
+Result<ContinuationRecord> readContinuations(const h5::Group& group)
+{
+    ContinuationRecord record;
+    MLA_TRY(target, getText(group, schema::target));
+    MLA_TRY(task, getText(group, schema::task));
+    MLA_TRY(offsets, group.readVector<std::int32_t>(schema::offsets));
+    MLA_TRY(ids, group.readVector<std::int32_t>(schema::ids));
+    MLA_TRY(margins, group.readVector<double>(schema::margins));
+    record.target = std::move(target);
+    record.task = std::move(task);
+    record.offsets = std::move(offsets);
+    record.ids = std::move(ids);
+    record.margins = std::move(margins);
+    MLA_CHECK(checkContinuations(group, record));
+    return record;
+}
+
 template <typename Record, typename Write>
 Status writeAll(h5::Group& root, const char* name, const std::vector<Record>& records, Write write)
 {
@@ -315,7 +353,8 @@ Status writeStudy(h5::Group& root, const StudyData& study)
     MLA_CHECK(writeAll(root, schema::checkpoints, study.checkpoints, writeCheckpoint));
     MLA_CHECK(writeAll(root, schema::calibration, study.calibrations, writeCalibration));
     MLA_CHECK(writeAll(root, schema::runs, study.runs, writeRun));
-    return writeAll(root, schema::acceptance, study.acceptance, writeAcceptance);
+    MLA_CHECK(writeAll(root, schema::acceptance, study.acceptance, writeAcceptance));
+    return writeAll(root, schema::continuations, study.continuations, writeContinuations);
 }
 
 Result<StudyData> readStudy(const h5::Group& root)
@@ -327,12 +366,15 @@ Result<StudyData> readStudy(const h5::Group& root)
     MLA_TRY(calibrations, readAll<CalibrationRecord>(root, schema::calibration, readCalibration));
     MLA_TRY(runs, readAll<RunRecord>(root, schema::runs, readRun));
     MLA_TRY(acceptance, readAll<AcceptanceRecord>(root, schema::acceptance, readAcceptance));
+    MLA_TRY(continuations,
+            readAll<ContinuationRecord>(root, schema::continuations, readContinuations));
     study.created = std::move(created);
     study.software = std::move(software);
     study.checkpoints = std::move(checkpoints);
     study.calibrations = std::move(calibrations);
     study.runs = std::move(runs);
     study.acceptance = std::move(acceptance);
+    study.continuations = std::move(continuations);
     return study;
 }
 
