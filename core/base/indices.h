@@ -4,7 +4,8 @@
 
 #include <compare>
 
-namespace mla {
+namespace mla
+{
 
 template <typename Tag>
 struct Index {

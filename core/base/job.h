@@ -13,14 +13,15 @@
 #include "core/base/indices.h"
 #include "core/base/result.h"
 
-namespace mla {
+namespace mla
+{
 
 /// A stage begins; `total` is its amount of work in `unit`s.
 struct StageStarted {
     std::string stage; ///< "calibrate", "convert", "refine", "accept", ...
     int total = 0;
-    std::string unit;  ///< "layers", "sequences", "prompts"
-    std::string run;   ///< RunRecord::id, when the stage belongs to one
+    std::string unit; ///< "layers", "sequences", "prompts"
+    std::string run;  ///< RunRecord::id, when the stage belongs to one
 };
 /// Work done so far in the current stage, 0..total.
 struct StageProgress {
@@ -31,7 +32,7 @@ struct StageProgress {
 /// One optimizer step of one layer. Losses are the formula of the objective, not scaled.
 struct LossPoint {
     LayerIndex layer;
-    int step = 0;                  ///< 1-based; 0 is before training
+    int step = 0; ///< 1-based; 0 is before training
     double train = 0;
     std::optional<double> heldout; ///< only on steps that were evaluated
     double learningRate = 0;
@@ -59,7 +60,8 @@ using JobEvent =
     std::variant<StageStarted, StageProgress, LossPoint, LayerFinished, PromptMeasured, JobMessage>;
 
 /// Passed by reference to every stage. Thread-safe: workers of one stage may all call it.
-class JobContext {
+class JobContext
+{
 public:
     JobContext() = default;
     JobContext(std::stop_token stop, std::function<void(const JobEvent&)> onEvent)

@@ -9,7 +9,8 @@
 #include <utility>
 #include <variant>
 
-namespace mla {
+namespace mla
+{
 
 /// What went wrong, in the terms a caller can act on. The command line maps these to exit codes.
 enum class ErrorCode {
@@ -51,10 +52,14 @@ inline Error computeFailed(std::string message, std::string context = {}, std::s
 {
     return {ErrorCode::ComputeFailed, std::move(message), std::move(context), std::move(hint)};
 }
-inline Error cancelled() { return {ErrorCode::Cancelled, "cancelled", {}, {}}; }
+inline Error cancelled()
+{
+    return {ErrorCode::Cancelled, "cancelled", {}, {}};
+}
 
 template <typename T>
-class [[nodiscard]] Result {
+class [[nodiscard]] Result
+{
 public:
     Result(T value) : m_state(std::in_place_index<0>, std::move(value)) {}
     Result(Error error) : m_state(std::in_place_index<1>, std::move(error)) {}
@@ -98,7 +103,8 @@ private:
 };
 
 template <>
-class [[nodiscard]] Result<void> {
+class [[nodiscard]] Result<void>
+{
 public:
     Result() = default;
     Result(Error error) : m_error(std::move(error)) {}
@@ -122,7 +128,8 @@ using Status = Result<void>;
 
 } // namespace mla
 
-/// MLA_TRY(name, expression): `name` is a reference to the value, or the function returns the error.
+/// MLA_TRY(name, expression): `name` is a reference to the value, or the function returns the
+/// error.
 #define MLA_TRY(name, ...)                                                                         \
     auto name##Result_ = (__VA_ARGS__);                                                            \
     if (!name##Result_)                                                                            \

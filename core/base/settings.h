@@ -9,7 +9,8 @@
 #include <string>
 #include <vector>
 
-namespace mla {
+namespace mla
+{
 
 struct ComputeSettings {
     std::string device = "auto"; ///< auto | cpu | cuda[:N]
@@ -24,12 +25,13 @@ struct CalibrationSettings {
 };
 
 struct ConvertSettings {
-    std::string converter = "transmla";  ///< transmla | mha2mla
-    int kvLoraRank = 0;                  ///< r
-    int qkRopeHeadDim = 0;               ///< d_r
-    int freqfold = 0;                    ///< TransMLA; 0 = head_dim / d_r, the smallest allowed
-    std::string ropeSelect = "2-norm";   ///< MHA2MLA: 2-norm | high | low | uniform | distance-weighted
-    std::string svd = "joint";           ///< MHA2MLA: joint | split | activation-aware
+    std::string converter = "transmla"; ///< transmla | mha2mla
+    int kvLoraRank = 0;                 ///< r
+    int qkRopeHeadDim = 0;              ///< d_r
+    int freqfold = 0;                   ///< TransMLA; 0 = head_dim / d_r, the smallest allowed
+    std::string ropeSelect =
+        "2-norm";              ///< MHA2MLA: 2-norm | high | low | uniform | distance-weighted
+    std::string svd = "joint"; ///< MHA2MLA: joint | split | activation-aware
 };
 
 struct LayerRange {
@@ -39,21 +41,21 @@ struct LayerRange {
 struct RefineSettings {
     std::string objective = "functional"; ///< functional | partial-rope
     int steps = 60;
-    std::optional<double> learningRate;   ///< default 2e-3 (TransMLA), 4e-3 (MHA2MLA)
-    int batchTokens = 1024;               ///< whole sequences, at least one
-    double clip = 1.0;                    ///< gradient norm; 0 = off
-    double warmup = 0.05;                 ///< share of steps
-    std::optional<LayerRange> layers;     ///< all when absent
+    std::optional<double> learningRate; ///< default 2e-3 (TransMLA), 4e-3 (MHA2MLA)
+    int batchTokens = 1024;             ///< whole sequences, at least one
+    double clip = 1.0;                  ///< gradient norm; 0 = off
+    double warmup = 0.05;               ///< share of steps
+    std::optional<LayerRange> layers;   ///< all when absent
 };
 
 struct AcceptSettings {
     std::vector<std::filesystem::path> tasks; ///< JSONL files; task name = file stem
     int k = 4;
     int maxNewTokens = 64;
-    int minNewTokens = 0;                     ///< EOS is kept out of both models until then
-    std::optional<int> maxPromptTokens;       ///< prompts are cut to the first N tokens
-    std::optional<int> limit;                 ///< prompts per task
-    std::string method;                       ///< replay | speculative; empty = replay (greedy)
+    int minNewTokens = 0;               ///< EOS is kept out of both models until then
+    std::optional<int> maxPromptTokens; ///< prompts are cut to the first N tokens
+    std::optional<int> limit;           ///< prompts per task
+    std::string method;                 ///< replay | speculative; empty = replay (greedy)
     std::string backend = "native";
     double temperature = 0;
 };

@@ -3,10 +3,13 @@
 
 #include "core/model/tensors.h"
 
-namespace mla {
-namespace {
+namespace mla
+{
+namespace
+{
 
-constexpr std::int64_t kChunk = 4; // sequences a product; fixed, so that results don't depend on workers
+constexpr std::int64_t kChunk =
+    4; // sequences a product; fixed, so that results don't depend on workers
 
 } // namespace
 

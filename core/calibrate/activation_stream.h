@@ -12,7 +12,8 @@
 #include "core/checkpoint/hf_checkpoint.h"
 #include "core/model/decoder.h"
 
-namespace mla {
+namespace mla
+{
 
 struct LayerActivations {
     LayerIndex layer;
@@ -21,10 +22,12 @@ struct LayerActivations {
     torch::Tensor output; ///< [N, T, d] its attention output after W_O
 };
 
-class ActivationStream {
+class ActivationStream
+{
 public:
-    static Result<ActivationStream> create(const HfCheckpoint& checkpoint, const CalibrationSet& set,
-                                           torch::Device device, int workers);
+    static Result<ActivationStream> create(const HfCheckpoint& checkpoint,
+                                           const CalibrationSet& set, torch::Device device,
+                                           int workers);
     /// The next layer, or nothing after the last. Layers come in order.
     Result<std::optional<LayerActivations>> next(JobContext& job);
 

@@ -10,11 +10,13 @@
 #include "core/calibrate/self_generation.h"
 #include "core/model/tensors.h"
 
-namespace mla {
-namespace {
+namespace mla
+{
+namespace
+{
 
 namespace fs = std::filesystem;
-constexpr int kFewestSequences = 8;    // one held-out sequence needs seven to train on
+constexpr int kFewestSequences = 8; // one held-out sequence needs seven to train on
 constexpr std::uint64_t kPrefixStream = 0x9fe1;
 
 std::vector<std::string> splitLines(const std::string& text)
@@ -193,8 +195,8 @@ Result<CalibrationResult> buildCalibration(JobContext& job, const HfCheckpoint& 
     for (std::size_t i = 0; i < paths.size(); ++i) {
         // Each file gives its share of what is still missing.
         const int missing = settings.sequences - static_cast<int>(rows.size());
-        const int share = (missing + static_cast<int>(paths.size() - i) - 1) /
-                          static_cast<int>(paths.size() - i);
+        const int share =
+            (missing + static_cast<int>(paths.size() - i) - 1) / static_cast<int>(paths.size() - i);
         MLA_TRY(more, rowsOfFile(paths[i], tokenizer, share, settings.length));
         rows.insert(rows.end(), std::make_move_iterator(more.begin()),
                     std::make_move_iterator(more.end()));

@@ -13,7 +13,8 @@
 #include "core/checkpoint/hf_checkpoint.h"
 #include "core/checkpoint/tokenizer.h"
 
-namespace mla {
+namespace mla
+{
 
 struct CalibrationSet {
     torch::Tensor ids;  ///< [N, T] int64, CPU; padding holds id 0
@@ -32,9 +33,11 @@ struct CalibrationResult {
 
 /// Builds the set that `settings` describe.
 /// - text files: encoded whole, N windows of T tokens spread evenly over the text, disjoint
-/// - .jsonl / .json lines: one sequence a record ("text", "prompt", or the first of "turns"), cut to T,
+/// - .jsonl / .json lines: one sequence a record ("text", "prompt", or the first of "turns"), cut
+/// to T,
 ///   shorter ones padded and masked
-/// - self[:FILE]: sampled at temperature 1, a quarter from BOS, the rest from 8- to 48-token prefixes
+/// - self[:FILE]: sampled at temperature 1, a quarter from BOS, the rest from 8- to 48-token
+/// prefixes
 ///   of FILE's lines (default: `bundledPrompts`). A sampled end-of-sequence token does not end a
 ///   sequence: in training data another document follows it.
 /// Fewer sequences than asked for is a warning; fewer than 8 an error.

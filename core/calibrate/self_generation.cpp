@@ -2,12 +2,15 @@
 #include "core/calibrate/self_generation.h"
 
 #include <algorithm>
+#include <atomic>
 
 #include "core/model/sampling.h"
 #include "core/model/tensors.h"
 
-namespace mla {
-namespace {
+namespace mla
+{
+namespace
+{
 
 constexpr int kBatch = 16; // sequences decoded together
 constexpr std::uint64_t kSelfStream = 0x5e1f;
@@ -21,7 +24,7 @@ Result<torch::Tensor> sampleSequences(JobContext& job, const Decoder& model,
     const int count = static_cast<int>(prefixes.size());
     const int batches = (count + kBatch - 1) / kBatch;
     torch::Tensor ids = torch::zeros({count, length}, torch::kInt64);
-    std::atomic<int> done = 0;
+    std::atomic<std::int64_t> sampledTokens = 0;
     MLA_CHECK(parallelFor(job, batches, workers, [&](int batch) -> Status {
         const int first = batch * kBatch, rows = std::min(kBatch, count - first);
         torch::Generator generator =
@@ -44,9 +47,9 @@ Result<torch::Tensor> sampleSequences(JobContext& job, const Decoder& model,
             const torch::Tensor logits =
                 model.stepLast(block.narrow(1, position, 1).to(model.device()), cache);
             sampled = sampleTokens(logits, 1.0, generator).to(torch::kCPU);
+            const std::int64_t tokens = sampledTokens += rows;
+            job.emitEvent(StageProgress{"calibrate", static_cast<double>(tokens) / length, count});
         }
-        done += rows;
-        job.emitEvent(StageProgress{"calibrate", static_cast<double>(done), count});
         return {};
     }));
     return ids;

@@ -3,8 +3,10 @@
 
 #include <array>
 
-namespace mla {
-namespace {
+namespace mla
+{
+namespace
+{
 
 struct Entry {
     const char* name;
@@ -44,8 +46,7 @@ Result<std::unique_ptr<Converter>> makeConverter(const ConvertSettings& settings
 
 std::vector<std::string> conversionWarnings(const ModelConfig& source, std::int64_t cacheElements)
 {
-    const std::int64_t original =
-        2LL * source.numKeyValueHeads * source.headDim;
+    const std::int64_t original = 2LL * source.numKeyValueHeads * source.headDim;
     if (cacheElements < original)
         return {};
     return {"nothing is saved: the draft caches " + std::to_string(cacheElements) +

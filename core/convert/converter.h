@@ -16,7 +16,8 @@
 #include "core/model/mla_attention.h"
 #include "core/store/records.h"
 
-namespace mla {
+namespace mla
+{
 
 /// What the converter sees of one layer.
 struct LayerSample {
@@ -30,12 +31,14 @@ struct LayerSample {
 struct ConvertedLayer {
     MlaBlock block; ///< fp32
     KeyBasis basis;
-    std::vector<std::vector<int>> ropePairs; ///< [n_r][d_r / 2] indices into the source's frequencies
+    std::vector<std::vector<int>>
+        ropePairs; ///< [n_r][d_r / 2] indices into the source's frequencies
     SpectrumRecord spectrum;
     RopeRecord rope; ///< energies; distances are filled by ropeResidual()
 };
 
-class Converter {
+class Converter
+{
 public:
     virtual ~Converter() = default;
     /// Whether this model can be converted with these settings; names the setting and its bound.

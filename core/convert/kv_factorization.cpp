@@ -6,8 +6,10 @@
 
 #include "core/convert/rank_spectrum.h"
 
-namespace mla {
-namespace {
+namespace mla
+{
+namespace
+{
 
 using torch::Tensor;
 constexpr double kCovarianceDamping = 1e-4; // of the mean diagonal
@@ -37,8 +39,9 @@ KvFactors split(const Tensor& k, const Tensor& v, int rank)
     const int valueRank = std::min(rank - keyRank, limit(v));
     const Svd fk = thinSvd(k), fv = thinSvd(v);
     Tensor up = torch::zeros({k.size(0) + v.size(0), keyRank + valueRank}, k.options());
-    up.narrow(0, 0, k.size(0)).narrow(1, 0, keyRank).copy_(fk.u.narrow(1, 0, keyRank) *
-                                                           fk.s.narrow(0, 0, keyRank));
+    up.narrow(0, 0, k.size(0))
+        .narrow(1, 0, keyRank)
+        .copy_(fk.u.narrow(1, 0, keyRank) * fk.s.narrow(0, 0, keyRank));
     up.narrow(0, k.size(0), v.size(0))
         .narrow(1, keyRank, valueRank)
         .copy_(fv.u.narrow(1, 0, valueRank) * fv.s.narrow(0, 0, valueRank));
@@ -57,9 +60,8 @@ Result<KvFactors> activationAware(const Tensor& k, const Tensor& v, int rank, co
     if (info.item<int>() != 0)
         return computeFailed("the covariance of the calibration inputs is not positive definite");
     const double scale =
-        k.numel() == 0
-            ? 1.0
-            : v.matmul(l).norm().item<double>() / k.matmul(l).norm().item<double>();
+        k.numel() == 0 ? 1.0
+                       : v.matmul(l).norm().item<double>() / k.matmul(l).norm().item<double>();
     if (!(scale > 0) || !std::isfinite(scale))
         return computeFailed("keys or values vanish on the calibration data");
     const Svd f = thinSvd(torch::cat({k * scale, v}, 0).matmul(l));
@@ -67,9 +69,9 @@ Result<KvFactors> activationAware(const Tensor& k, const Tensor& v, int rank, co
     up.narrow(0, 0, k.size(0)).div_(scale);
     Tensor down = torch::linalg_solve_triangular(l, f.vh.narrow(0, 0, rank), /*upper=*/false,
                                                  /*left=*/false, /*unitriangular=*/false);
-    // Equal norms on both sides train better than all of S on one. Vanishing directions keep theirs.
-    const Tensor balance =
-        (up.norm(2, {0}) / down.norm(2, {1})).clamp_min(1e-12).sqrt();
+    // Equal norms on both sides train better than all of S on one. Vanishing directions keep
+    // theirs.
+    const Tensor balance = (up.norm(2, {0}) / down.norm(2, {1})).clamp_min(1e-12).sqrt();
     return KvFactors{up / balance, down * balance.unsqueeze(1), 0, toVector(f.s)};
 }
 

@@ -8,19 +8,20 @@
 #include "core/base/result.h"
 #include "core/base/torch.h"
 
-namespace mla {
+namespace mla
+{
 
 std::vector<std::string> svdModes(); ///< joint, split, activation-aware
 
-/// `split`: channels that serve keys, ceil(r / 2) unless keys or values have fewer directions (limits:
-/// min(rows, d)) than their half.
+/// `split`: channels that serve keys, ceil(r / 2) unless keys or values have fewer directions
+/// (limits: min(rows, d)) than their half.
 int splitKeyRank(int keyLimit, int valueLimit, int rank);
 
 /// up . down approximates [K_nope; V]; fp64.
 struct KvFactors {
-    torch::Tensor up;   ///< [rows_k + rows_v, r]
-    torch::Tensor down; ///< [r, d]
-    int keyRank = 0;    ///< split: leading channels that serve keys only; else 0
+    torch::Tensor up;                   ///< [rows_k + rows_v, r]
+    torch::Tensor down;                 ///< [r, d]
+    int keyRank = 0;                    ///< split: leading channels that serve keys only; else 0
     std::vector<double> singularValues; ///< of what was decomposed, descending
 };
 

@@ -9,20 +9,23 @@
 #include "core/convert/rank_spectrum.h"
 #include "core/convert/rope_selection.h"
 
-namespace mla {
-namespace {
+namespace mla
+{
+namespace
+{
 
 using torch::Tensor;
 
-class Mha2Mla final : public Converter {
+class Mha2Mla final : public Converter
+{
 public:
     explicit Mha2Mla(const ConvertSettings& settings) : m_settings(settings) {}
 
     [[nodiscard]] Status check(const ModelConfig& config) const override;
     [[nodiscard]] int fullRank(const ModelConfig& config) const override
     {
-        return std::min(config.hiddenSize, config.numKeyValueHeads *
-                                               (2 * config.headDim - m_settings.qkRopeHeadDim));
+        return std::min(config.hiddenSize,
+                        config.numKeyValueHeads * (2 * config.headDim - m_settings.qkRopeHeadDim));
     }
     [[nodiscard]] Result<ConvertedLayer> convert(const LayerSample& sample,
                                                  int rank) const override;
@@ -114,11 +117,9 @@ Result<ConvertedLayer> Mha2Mla::convert(const LayerSample& sample, int rank) con
     for (int head = 0; head < gqa.kvHeads; ++head)
         permutation[head] =
             torch::tensor(headOrder(pairs[static_cast<std::size_t>(head)], half), torch::kInt64);
-    const Tensor keys = permuteHeads(f64(gqa.wk), permutation, 1);          // [G, h, d]
+    const Tensor keys = permuteHeads(f64(gqa.wk), permutation, 1);              // [G, h, d]
     const Tensor queries = permuteHeads(f64(gqa.wq), permutation, gqa.group()); // [H, h, d]
-    const auto nopeRows = [&](const Tensor& t) {
-        return t.narrow(1, ropeDim, nope).flatten(0, 1);
-    };
+    const auto nopeRows = [&](const Tensor& t) { return t.narrow(1, ropeDim, nope).flatten(0, 1); };
     const auto ropeRows = [&](const Tensor& t) { return t.narrow(1, 0, ropeDim).flatten(0, 1); };
     const auto queryRows = [&](const Tensor& t) { // [nope, rope] per head
         return torch::cat({t.narrow(1, ropeDim, nope), t.narrow(1, 0, ropeDim)}, 1).flatten(0, 1);

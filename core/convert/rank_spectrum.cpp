@@ -5,7 +5,8 @@
 #include <cmath>
 #include <numeric>
 
-namespace mla {
+namespace mla
+{
 
 std::vector<double> toVector(const torch::Tensor& values)
 {
@@ -26,7 +27,8 @@ std::vector<double> singularFromEigen(const torch::Tensor& eigenvalues)
     return toVector(eigenvalues.flip(0).clamp_min(0).sqrt());
 }
 
-SpectrumRecord spectrumAtRank(std::vector<double> weights, std::vector<double> activations, int rank)
+SpectrumRecord spectrumAtRank(std::vector<double> weights, std::vector<double> activations,
+                              int rank)
 {
     SpectrumRecord record;
     record.weights = std::move(weights);
@@ -58,11 +60,8 @@ SpectrumRecord keyValueSpectrum(const GqaBlock& block, const torch::Tensor& x,
     const GqaProjections p = project(block, x);
     const torch::Tensor valid = mask.reshape({-1}).to(x.device());
     const auto rows = [&](const torch::Tensor& heads) { // [N, G, T, h] -> [n, G h] fp64
-        return heads.transpose(1, 2)
-            .flatten(2)
-            .flatten(0, 1)
-            .index({valid})
-            .to(torch::kCPU, torch::kFloat64);
+        return heads.transpose(1, 2).flatten(2).flatten(0, 1).index({valid}).to(torch::kCPU,
+                                                                                torch::kFloat64);
     };
     const torch::Tensor keys = rows(p.k), values = rows(p.v);
     const torch::Tensor rho = keys.norm(2, {0}).mean() / values.norm(2, {0}).mean();

@@ -6,14 +6,16 @@
 #include "core/model/gqa_attention.h"
 #include "core/store/records.h"
 
-namespace mla {
+namespace mla
+{
 
 /// Singular values of the stacked [W_k; W_v], descending, fp64.
 std::vector<double> weightSpectrum(const GqaBlock& block);
 
 /// Record of `activations` (singular values, descending) at rank r: retained energy, effective rank
 /// exp(entropy of squared values), relative tail bound.
-SpectrumRecord spectrumAtRank(std::vector<double> weights, std::vector<double> activations, int rank);
+SpectrumRecord spectrumAtRank(std::vector<double> weights, std::vector<double> activations,
+                              int rank);
 
 /// What a joint latent without rotary part would have to hold: singular values of [K / rho, V] over
 /// the valid rows of x [N, T, d] (pre-RoPE keys and values with biases, rho = mean column norm of K

@@ -3,17 +3,20 @@
 
 #include <cmath>
 
-namespace mla {
-namespace {
+namespace mla
+{
+namespace
+{
 
 constexpr double kBinsPerOctave = 2;
 
 /// Index of the log-spaced bin of a distance; distance 0 has a bin of its own.
 int binOf(std::int64_t distance)
 {
-    return distance == 0 ? 0
-                         : 1 + static_cast<int>(std::floor(
-                                   kBinsPerOctave * std::log2(static_cast<double>(distance)) + 1e-9));
+    return distance == 0
+               ? 0
+               : 1 + static_cast<int>(std::floor(
+                         kBinsPerOctave * std::log2(static_cast<double>(distance)) + 1e-9));
 }
 
 } // namespace
@@ -29,11 +32,12 @@ void measureScoreResidual(const GqaBlock& original, const MlaBlock& fullRankBloc
         const torch::Tensor one = x.narrow(0, row, 1);
         const auto [q, k] = rotatedQueriesKeys(original, one);
         const auto [qm, km] = rotatedQueriesKeys(fullRankBlock, one);
-        const torch::Tensor change = (torch::matmul(qm, km.transpose(-1, -2)) * fullRankBlock.scale -
-                                      torch::matmul(q, k.transpose(-1, -2)) * original.scale)
-                                         .abs()
-                                         .mean(1)[0]
-                                         .to(torch::kCPU, torch::kFloat64); // [T, T]
+        const torch::Tensor change =
+            (torch::matmul(qm, km.transpose(-1, -2)) * fullRankBlock.scale -
+             torch::matmul(q, k.transpose(-1, -2)) * original.scale)
+                .abs()
+                .mean(1)[0]
+                .to(torch::kCPU, torch::kFloat64); // [T, T]
         const std::int64_t valid = mask[row].sum().item<std::int64_t>();
         for (std::int64_t distance = 0; distance < valid; ++distance) {
             // Queries distance .. valid-1 against keys `distance` before them: one diagonal.

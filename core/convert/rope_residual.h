@@ -7,7 +7,8 @@
 #include "core/model/mla_attention.h"
 #include "core/store/records.h"
 
-namespace mla {
+namespace mla
+{
 
 /// Fills record.distance and record.scoreResidual: mean |logit of `fullRankBlock` - original logit|
 /// over heads and pairs (i, j), j <= i, in log-spaced bins of i - j. x [B, T, d] fp32, mask [B, T].

@@ -3,7 +3,8 @@
 
 #include <algorithm>
 
-namespace mla {
+namespace mla
+{
 
 using torch::Tensor;
 
@@ -34,7 +35,8 @@ Tensor rotationImportance(const Tensor& frequencies)
     return (2 * (1 - (distance * theta).cos())).clamp_min(0).sqrt().mean(0);
 }
 
-namespace {
+namespace
+{
 
 std::vector<int> largest(const Tensor& scores, int count)
 {

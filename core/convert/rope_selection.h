@@ -9,7 +9,8 @@
 #include "core/base/torch.h"
 #include "core/model/gqa_attention.h"
 
-namespace mla {
+namespace mla
+{
 
 std::vector<std::string> ropeSelections(); ///< 2-norm, high, low, uniform, distance-weighted
 

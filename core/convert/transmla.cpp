@@ -8,16 +8,20 @@
 
 #include "core/convert/rank_spectrum.h"
 
-namespace mla {
-namespace {
+namespace mla
+{
+namespace
+{
 
 using torch::Tensor;
-constexpr double kDamping = 0.01; // of the mean diagonal; keeps eigh well-posed, moves no eigenvector
+constexpr double kDamping =
+    0.01; // of the mean diagonal; keeps eigh well-posed, moves no eigenvector
 
-/// Orthogonal rotation of the stacked KV heads [G h], split into rows that stay rotary and the rest.
+/// Orthogonal rotation of the stacked KV heads [G h], split into rows that stay rotary and the
+/// rest.
 struct Rotation {
-    Tensor rotary;                ///< [d_r, G h], half-split: first halves of the pairs, then second
-    Tensor nope;                  ///< [G h - d_r, G h]
+    Tensor rotary; ///< [d_r, G h], half-split: first halves of the pairs, then second
+    Tensor nope;   ///< [G h - d_r, G h]
     std::vector<int> frequencies; ///< [d_r / 2] source frequency index of each kept pair
 };
 
@@ -92,7 +96,8 @@ Tensor withBias(const Tensor& weight, const Tensor& bias)
     return torch::cat({w, column.unsqueeze(1)}, 1);
 }
 
-class TransMla final : public Converter {
+class TransMla final : public Converter
+{
 public:
     explicit TransMla(const ConvertSettings& settings) : m_settings(settings) {}
 
@@ -131,7 +136,8 @@ Status TransMla::check(const ModelConfig& config) const
     const int collapse = std::max(1, h / ropeDim);
     if (s.half() % s.freqfold != 0 || s.freqfold % collapse != 0)
         return usageError("--freqfold " + std::to_string(s.freqfold) + ": expected a multiple of " +
-                          std::to_string(collapse) + " (head_dim / qk_rope_head_dim) that divides " +
+                          std::to_string(collapse) +
+                          " (head_dim / qk_rope_head_dim) that divides " +
                           std::to_string(s.half()) + " (head_dim / 2)");
     const int rank = m_settings.kvLoraRank;
     if (rank < 1 || rank > fullRank(config))
@@ -177,8 +183,8 @@ Result<ConvertedLayer> TransMla::convert(const LayerSample& sample, int rank) co
                                  : nopeKeys.norm(2, {0}).mean().item<double>() /
                                        values.norm(2, {0}).mean().item<double>();
     if (!(rho > 0) || !std::isfinite(rho))
-        return computeFailed("keys or values vanish on the calibration data (rho = " +
-                             std::to_string(rho) + ")");
+        return computeFailed(
+            "keys or values vanish on the calibration data (rho = " + std::to_string(rho) + ")");
     const Tensor joint = torch::cat({nopeKeys / rho, values}, 1);
     const auto [axes, eigenvalues] = principalAxes(joint.t().matmul(joint));
     const Tensor u = axes.narrow(1, 0, rank); // [nope + G h, r]
@@ -204,15 +210,16 @@ Result<ConvertedLayer> TransMla::convert(const LayerSample& sample, int rank) co
     const Tensor nopeMap = headMap.matmul(rotation.nope.t());      // [H, h, nope]
     const Tensor wq = withBias(gqa.wq, gqa.bq).view({gqa.heads, s.headDim, d + 1});
     const Tensor rotaryQuery = ropeMap.transpose(1, 2).matmul(wq); // [H, d_r, d + 1]
-    const Tensor query =
-        (nope == 0 ? rotaryQuery : torch::cat({wq, rotaryQuery}, 1)).flatten(0, 1);
+    const Tensor query = (nope == 0 ? rotaryQuery : torch::cat({wq, rotaryQuery}, 1)).flatten(0, 1);
     const Tensor rotaryKey = rotation.rotary.matmul(wk); // [d_r, d + 1]
     const Tensor up = headMap.matmul(u.narrow(0, nope, s.width()));
 
     const auto weight = [&](const Tensor& t) {
         return t.narrow(-1, 0, d).to(torch::kFloat32).contiguous();
     };
-    const auto bias = [&](const Tensor& t) { return t.select(-1, d).to(torch::kFloat32).contiguous(); };
+    const auto bias = [&](const Tensor& t) {
+        return t.select(-1, d).to(torch::kFloat32).contiguous();
+    };
     block.wq = weight(query);
     block.wdkv = weight(down);
     block.wkr = weight(rotaryKey);
@@ -236,8 +243,7 @@ Result<ConvertedLayer> TransMla::convert(const LayerSample& sample, int rank) co
     block.frequencies = torch::tensor(chosen, torch::kFloat64).unsqueeze(0);
 
     out.basis.ropeMap = ropeMap.to(torch::kFloat32).contiguous();
-    out.spectrum =
-        spectrumAtRank(weightSpectrum(gqa), singularFromEigen(eigenvalues), rank);
+    out.spectrum = spectrumAtRank(weightSpectrum(gqa), singularFromEigen(eigenvalues), rank);
     out.rope = keyEnergies(s, keys, rotation);
     return out;
 }

@@ -6,7 +6,8 @@
 #include <span>
 #include <vector>
 
-namespace mla {
+namespace mla
+{
 
 /// One verification step: `drafted` tokens were proposed, the first `accepted` of them stand.
 /// The bonus token is never counted. Plain steps (nothing to draft) are not steps.
@@ -18,10 +19,11 @@ struct StepCount {
 
 struct AcceptanceMetrics {
     std::int64_t steps = 0, draftTokens = 0, acceptedTokens = 0;
-    double acceptanceRate = 0;        ///< accepted / drafted, <= 1; 0 without steps
-    double meanAcceptanceLength = 0;  ///< 1 + accepted / steps; 0 without steps
-    std::vector<double> perPosition;  ///< [k] steps with a >= i + 1, over all steps (cumulative)
-    std::vector<double> conditional;  ///< [k] given that position i was reached and drafted; NaN if never
+    double acceptanceRate = 0;       ///< accepted / drafted, <= 1; 0 without steps
+    double meanAcceptanceLength = 0; ///< 1 + accepted / steps; 0 without steps
+    std::vector<double> perPosition; ///< [k] steps with a >= i + 1, over all steps (cumulative)
+    std::vector<double>
+        conditional; ///< [k] given that position i was reached and drafted; NaN if never
     std::vector<std::int64_t> histogram; ///< [k + 1] steps with a = i
     double perPromptMeanRate = 0, perPromptMeanLength = 0;
     double rateLow = 0, rateHigh = 0; ///< 95 % bootstrap interval over prompts (pooled rate)
@@ -33,8 +35,8 @@ struct AcceptanceMetrics {
 
 /// Accepted lengths of a greedy speculative run over an n-token continuation whose drafted token at
 /// position i would match iff matches[i] (the first token of the continuation is position 0; a step
-/// starts at p, drafts d = min(k, n - p - 1), accepts the leading run of matches, then the target adds
-/// one token). d = 0 is a plain step. n = accepted + steps + plain.
+/// starts at p, drafts d = min(k, n - p - 1), accepts the leading run of matches, then the target
+/// adds one token). d = 0 is a plain step. n = accepted + steps + plain.
 struct AlignedCounts {
     std::vector<StepCount> steps;
     std::int64_t plainSteps = 0;

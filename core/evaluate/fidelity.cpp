@@ -5,11 +5,13 @@
 
 #include "core/model/causal_attention.h"
 
-namespace mla {
+namespace mla
+{
 
 using torch::Tensor;
 
-namespace {
+namespace
+{
 
 /// Sum over heads and valid queries of KL(p || q), of one sequence.
 double attentionKl(const GqaBlock& original, const MlaBlock& draft, const Tensor& input,

@@ -7,7 +7,8 @@
 #include "core/model/mla_attention.h"
 #include "core/store/records.h"
 
-namespace mla {
+namespace mla
+{
 
 /// input, target [B, T, d] (target = the original's attention output for input), mask [B, T] bool.
 /// relativeError = sqrt(sum |dA|^2 / sum |A|^2) over valid tokens; cosine = mean over valid tokens;

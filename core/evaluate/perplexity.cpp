@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/evaluate/perplexity.h"
 
+#include <atomic>
 #include <cmath>
 #include <numeric>
 
 #include "core/model/sampling.h"
 #include "core/model/tensors.h"
 
-namespace mla {
-namespace {
+namespace mla
+{
+namespace
+{
 
 constexpr std::int64_t kRows = 128; // positions whose logits are held at once
 
@@ -68,8 +71,8 @@ Result<PredictionScore> scoreWindows(JobContext& job, const Decoder& model,
     const int count = static_cast<int>(windows.size());
     MLA_CHECK(parallelFor(job, count, workers, [&](int index) -> Status {
         const auto i = static_cast<std::size_t>(index);
-        MLA_CHECK(checkIds(model.config(), windows[i],
-                           static_cast<std::int64_t>(windows[i].size())));
+        MLA_CHECK(
+            checkIds(model.config(), windows[i], static_cast<std::int64_t>(windows[i].size())));
         parts[i] = scoreWindow(model, reference, windows[i]);
         job.emitEvent(StageProgress{"perplexity", static_cast<double>(++done), count});
         return {};

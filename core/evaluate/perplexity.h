@@ -10,7 +10,8 @@
 #include "core/base/torch.h"
 #include "core/model/decoder.h"
 
-namespace mla {
+namespace mla
+{
 
 /// Token windows that are scored independently, each from its second token on.
 using TokenWindows = std::vector<std::vector<int>>;
@@ -19,12 +20,13 @@ using TokenWindows = std::vector<std::vector<int>>;
 TokenWindows disjointWindows(const std::vector<int>& ids, int length);
 
 struct PredictionScore {
-    double perplexity = 0;    ///< exp(mean negative log-likelihood)
-    std::int64_t tokens = 0;  ///< scored tokens
-    double kl = 0;            ///< mean KL(reference || model) per scored token; 0 without a reference
+    double perplexity = 0;   ///< exp(mean negative log-likelihood)
+    std::int64_t tokens = 0; ///< scored tokens
+    double kl = 0; ///< mean KL(reference || model) per scored token; 0 without a reference
 };
 
-/// Scores `model`; with `reference` also the KL of its next-token distributions from the reference's.
+/// Scores `model`; with `reference` also the KL of its next-token distributions from the
+/// reference's.
 Result<PredictionScore> scoreWindows(JobContext& job, const Decoder& model,
                                      const Decoder* reference, const TokenWindows& windows,
                                      int workers);

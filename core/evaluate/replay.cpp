@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/evaluate/replay.h"
 
-namespace mla {
+namespace mla
+{
 
 Result<ReplayResult> replay(const Decoder& draft, const std::vector<int>& prompt,
                             const std::vector<int>& continuation, const StopRule& stop)

@@ -9,11 +9,12 @@
 #include "core/model/decoder.h"
 #include "core/model/sampling.h"
 
-namespace mla {
+namespace mla
+{
 
 struct ReplayResult {
-    std::vector<bool> matches;   ///< [n] the draft's greedy choice equals continuation[i]
-    std::vector<float> margins;  ///< [n] top-2 margin of the draft's logits there
+    std::vector<bool> matches;  ///< [n] the draft's greedy choice equals continuation[i]
+    std::vector<float> margins; ///< [n] top-2 margin of the draft's logits there
 };
 
 /// `continuation`: the target's greedy continuation of `prompt`, EOS included.

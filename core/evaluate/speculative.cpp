@@ -3,8 +3,10 @@
 
 #include <algorithm>
 
-namespace mla {
-namespace {
+namespace mla
+{
+namespace
+{
 
 /// One model with its cache over prompt + continuation so far.
 struct Runner {

@@ -11,11 +11,12 @@
 #include "core/model/decoder.h"
 #include "core/model/sampling.h"
 
-namespace mla {
+namespace mla
+{
 
 struct SpeculativeResult {
-    std::vector<int> ids;          ///< the continuation, EOS included
-    std::vector<StepCount> steps;  ///< aligned counts (acceptance.h), prompt index 0
+    std::vector<int> ids;         ///< the continuation, EOS included
+    std::vector<StepCount> steps; ///< aligned counts (acceptance.h), prompt index 0
     std::int64_t plainSteps = 0;
     std::vector<float> draftMargins; ///< per drafted token, in order: the draft's top-2 margin
 };

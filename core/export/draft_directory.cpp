@@ -10,8 +10,10 @@
 #include "core/model/layer_loading.h"
 #include "core/model/tensors.h"
 
-namespace mla {
-namespace {
+namespace mla
+{
+namespace
+{
 
 namespace fs = std::filesystem;
 using nlohmann::json;
@@ -44,10 +46,9 @@ json metaToJson(const DraftMeta& meta)
 /// Everything beside the weights that travels with a model.
 Status copyCompanions(const fs::path& from, const fs::path& to)
 {
-    for (const char* name :
-         {"tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json",
-          "tokenizer.model", "vocab.json", "merges.txt", "chat_template.jinja",
-          "generation_config.json"}) {
+    for (const char* name : {"tokenizer.json", "tokenizer_config.json", "special_tokens_map.json",
+                             "added_tokens.json", "tokenizer.model", "vocab.json", "merges.txt",
+                             "chat_template.jinja", "generation_config.json"}) {
         if (!fs::exists(from / name))
             continue;
         std::error_code error;
@@ -74,7 +75,8 @@ std::optional<std::pair<LayerIndex, std::string>> attentionName(const std::strin
 }
 
 /// Streams the draft's tensors: each from its layer's replacement, else from the base.
-class WeightWriter {
+class WeightWriter
+{
 public:
     WeightWriter(const DraftContent& content, fs::path path)
         : m_content(content), m_path(std::move(path))

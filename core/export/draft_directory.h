@@ -17,17 +17,18 @@
 #include "core/checkpoint/hf_checkpoint.h"
 #include "core/model/key_basis.h"
 
-namespace mla {
+namespace mla
+{
 
 /// mla_draft.json: where a draft comes from.
 struct DraftMeta {
-    std::string runId;       ///< id of the run in a study
-    std::string variant;     ///< converted | partial-rope | functional
+    std::string runId;                         ///< id of the run in a study
+    std::string variant;                       ///< converted | partial-rope | functional
     std::string sourcePath, sourceFingerprint; ///< the GQA checkpoint
     ConvertSettings convert;
     std::string settingsJson; ///< of the stage that wrote it
     std::string software, created;
-    int keyRank = 0;          ///< KeyBasis::keyRank (split SVD)
+    int keyRank = 0; ///< KeyBasis::keyRank (split SVD)
 };
 Result<DraftMeta> readDraftMeta(const std::filesystem::path& draft);
 
@@ -36,15 +37,15 @@ Result<DraftMeta> readDraftMeta(const std::filesystem::path& draft);
 using LayerTensors = std::vector<std::pair<std::string, torch::Tensor>>;
 
 struct DraftContent {
-    const HfCheckpoint& base;  ///< untouched tensors, tokenizer and config.json come from here
-    ModelConfig config;        ///< of the draft
+    const HfCheckpoint& base; ///< untouched tensors, tokenizer and config.json come from here
+    ModelConfig config;       ///< of the draft
     DraftMeta meta;
     CalibrationSet calibration;
     std::filesystem::path pythonFiles; ///< folder of configuration_ and modeling_mla_draft.py
     std::vector<KeyBasis> basis;       ///< per layer
     /// Replacement tensors of a layer, or nothing where the base's stand.
     std::function<Result<std::optional<LayerTensors>>(LayerIndex)> layer;
-    std::optional<DType> dtype;        ///< casts every floating tensor
+    std::optional<DType> dtype; ///< casts every floating tensor
 };
 /// Fills `directory` (a staging folder). Weights are streamed: one layer in memory at a time.
 Status writeDraft(const DraftContent& content, const std::filesystem::path& directory);

@@ -8,10 +8,13 @@
 
 #include <torch/autograd.h>
 
-namespace mla {
-namespace {
+namespace mla
+{
+namespace
+{
 
-constexpr std::int64_t kBlock = 64; // rows of queries a block; small enough to skip most of the triangle
+constexpr std::int64_t kBlock =
+    64; // rows of queries a block; small enough to skip most of the triangle
 
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
@@ -38,8 +41,8 @@ struct BlockedAttention : torch::autograd::Function<BlockedAttention> {
         variable_list saved = {q, k, v, out};
         for (std::int64_t begin = 0; begin < length; begin += kBlock) {
             const std::int64_t end = std::min(begin + kBlock, length);
-            torch::Tensor scores = torch::bmm(q.slice(1, begin, end) * scale,
-                                              k.slice(1, 0, end).transpose(1, 2));
+            torch::Tensor scores =
+                torch::bmm(q.slice(1, begin, end) * scale, k.slice(1, 0, end).transpose(1, 2));
             maskDiagonalBlock(scores);
             const torch::Tensor probabilities = scores.softmax(-1); // [N, block, end]
             out.slice(1, begin, end).copy_(torch::bmm(probabilities, v.slice(1, 0, end)));

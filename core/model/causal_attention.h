@@ -4,7 +4,8 @@
 
 #include "core/base/torch.h"
 
-namespace mla {
+namespace mla
+{
 
 /// Causal softmax(scale * q k^T) v of whole sequences, differentiable.
 /// q, k [B, H, T, d_k], v [B, H, T, d_v] -> [B, H, T, d_v].

@@ -3,7 +3,8 @@
 
 #include "core/model/layer_loading.h"
 
-namespace mla {
+namespace mla
+{
 
 torch::Tensor rmsNorm(const torch::Tensor& x, const torch::Tensor& weight, double eps)
 {
@@ -70,16 +71,16 @@ KvCache Decoder::makeCache(std::int64_t batch, std::int64_t capacity) const
 {
     std::vector<LayerCache> layers;
     for (const DecoderLayer& layer : m_layers)
-        layers.push_back(std::visit(
-            [&](const auto& block) { return mla::makeCache(block, batch, capacity); },
-            layer.attention));
+        layers.push_back(
+            std::visit([&](const auto& block) { return mla::makeCache(block, batch, capacity); },
+                       layer.attention));
     return {std::move(layers), capacity};
 }
 
 torch::Tensor Decoder::stepHidden(const torch::Tensor& ids, KvCache& cache) const
 {
-    TORCH_CHECK(cache.length() + ids.size(1) <= cache.capacity(), "KV cache of ",
-                cache.capacity(), " tokens is full");
+    TORCH_CHECK(cache.length() + ids.size(1) <= cache.capacity(), "KV cache of ", cache.capacity(),
+                " tokens is full");
     torch::Tensor hidden = m_ends.embed(ids);
     for (std::size_t i = 0; i < m_layers.size(); ++i) {
         const torch::Tensor out = std::visit(

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// A Llama-style decoder: embedding, layers of (RMSNorm, attention, RMSNorm, SwiGLU MLP), final norm,
-// head. The attention of a layer is GQA (a source model) or MLA (a draft). Weights are fp32.
+// A Llama-style decoder: embedding, layers of (RMSNorm, attention, RMSNorm, SwiGLU MLP), final
+// norm, head. The attention of a layer is GQA (a source model) or MLA (a draft). Weights are fp32.
 #pragma once
 
 #include <variant>
@@ -14,16 +14,17 @@
 #include "core/model/kv_cache.h"
 #include "core/model/mla_attention.h"
 
-namespace mla {
+namespace mla
+{
 
 /// x * rsqrt(mean(x^2) + eps) * weight over the last dimension.
 torch::Tensor rmsNorm(const torch::Tensor& x, const torch::Tensor& weight, double eps);
 
 struct DecoderLayer {
-    torch::Tensor inputNorm, postNorm;            ///< [d]
+    torch::Tensor inputNorm, postNorm; ///< [d]
     std::variant<GqaBlock, MlaBlock> attention;
-    torch::Tensor gate, up, down;                 ///< [f, d], [f, d], [d, f]
-    torch::Tensor gateBias, upBias, downBias;     ///< undefined when absent
+    torch::Tensor gate, up, down;             ///< [f, d], [f, d], [d, f]
+    torch::Tensor gateBias, upBias, downBias; ///< undefined when absent
     double eps = 0;
 };
 
@@ -45,15 +46,15 @@ struct DecoderEnds {
     torch::Tensor finalNorm; ///< [d]
     torch::Tensor head;      ///< [V, d]; the same storage as `embedding` when tied
     double eps = 0;
-    [[nodiscard]] torch::Tensor embed(const torch::Tensor& ids) const;    ///< [B, T] -> [B, T, d]
+    [[nodiscard]] torch::Tensor embed(const torch::Tensor& ids) const;     ///< [B, T] -> [B, T, d]
     [[nodiscard]] torch::Tensor logits(const torch::Tensor& hidden) const; ///< [.., d] -> [.., V]
 };
 Result<DecoderEnds> loadEnds(const HfCheckpoint& checkpoint, torch::Device device = torch::kCPU);
 
-class Decoder {
+class Decoder
+{
 public:
-    static Result<Decoder> load(const HfCheckpoint& checkpoint,
-                                torch::Device device = torch::kCPU);
+    static Result<Decoder> load(const HfCheckpoint& checkpoint, torch::Device device = torch::kCPU);
 
     [[nodiscard]] const ModelConfig& config() const { return m_config; }
     [[nodiscard]] torch::Device device() const { return m_ends.embedding.device(); }

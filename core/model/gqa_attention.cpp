@@ -4,8 +4,10 @@
 #include "core/model/causal_attention.h"
 #include "core/model/rope.h"
 
-namespace mla {
-namespace {
+namespace mla
+{
+namespace
+{
 
 /// [B, T, heads * dim] -> [B, heads, T, dim]
 torch::Tensor splitHeads(const torch::Tensor& x, int heads)
@@ -72,9 +74,9 @@ torch::Tensor attendCached(const GqaBlock& block, const torch::Tensor& x, LayerC
     const torch::Tensor q =
         applyRope(p.q, angles)
             .reshape({batch, block.kvHeads, block.group() * tokens, block.headDim});
-    torch::Tensor scores = torch::matmul(q * block.scale,
-                                         cache.first.narrow(2, 0, total).transpose(-1, -2))
-                               .view({batch, block.heads, tokens, total});
+    torch::Tensor scores =
+        torch::matmul(q * block.scale, cache.first.narrow(2, 0, total).transpose(-1, -2))
+            .view({batch, block.heads, tokens, total});
     maskFuture(scores);
     const torch::Tensor probabilities =
         scores.softmax(-1).view({batch, block.kvHeads, block.group() * tokens, total});

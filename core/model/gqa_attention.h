@@ -5,7 +5,8 @@
 #include "core/base/torch.h"
 #include "core/model/kv_cache.h"
 
-namespace mla {
+namespace mla
+{
 
 struct GqaBlock {
     int heads = 0, kvHeads = 0, headDim = 0; ///< H, G, h

@@ -3,16 +3,20 @@
 
 #include "core/base/torch.h"
 
-namespace mla {
+namespace mla
+{
 
-/// How the block's keys map back to the source's head basis; fixed once converted. The `partial-rope`
-/// objective and the residual diagnostics need it.
+/// How the block's keys map back to the source's head basis; fixed once converted. The
+/// `partial-rope` objective and the residual diagnostics need it.
 struct KeyBasis {
-    /// TransMLA [H, h, d_r]: pre-rope key of query head i = W_uk,i c + ropeMap_i k^R. Else undefined.
+    /// TransMLA [H, h, d_r]: pre-rope key of query head i = W_uk,i c + ropeMap_i k^R. Else
+    /// undefined.
     torch::Tensor ropeMap;
-    /// MHA2MLA [G, h] int64: dim of the source head at each place of [rotary; nope]. Else undefined.
+    /// MHA2MLA [G, h] int64: dim of the source head at each place of [rotary; nope]. Else
+    /// undefined.
     torch::Tensor permutation;
-    /// `split` SVD: the first keyRank latent channels serve keys only, the rest values only; 0 = shared.
+    /// `split` SVD: the first keyRank latent channels serve keys only, the rest values only; 0 =
+    /// shared.
     int keyRank = 0;
 };
 

@@ -6,7 +6,8 @@
 
 #include "core/base/torch.h"
 
-namespace mla {
+namespace mla
+{
 
 /// What one layer caches. GQA: rotated keys [B, G, C, h] and values [B, G, C, h].
 /// MLA: the latent [B, 1, C, r] and the rotated rotary keys [B, n_r, C, d_r].
@@ -14,7 +15,8 @@ struct LayerCache {
     torch::Tensor first, second;
 };
 
-class KvCache {
+class KvCache
+{
 public:
     KvCache() = default;
     KvCache(std::vector<LayerCache> layers, std::int64_t capacity)

@@ -6,8 +6,10 @@
 #include "core/model/decoder.h"
 #include "core/model/tensors.h"
 
-namespace mla {
-namespace {
+namespace mla
+{
+namespace
+{
 
 std::string layerPrefix(LayerIndex layer)
 {
@@ -15,7 +17,8 @@ std::string layerPrefix(LayerIndex layer)
 }
 
 /// Reads tensors of one module prefix into members, keeping the first error.
-class Reader {
+class Reader
+{
 public:
     Reader(const HfCheckpoint& checkpoint, std::string prefix, torch::Device device)
         : m_checkpoint(checkpoint), m_prefix(std::move(prefix)), m_device(device)
@@ -58,8 +61,7 @@ std::string attentionPrefix(LayerIndex layer)
     return layerPrefix(layer) + "self_attn.";
 }
 
-torch::Tensor pairFrequencies(const ModelConfig& config,
-                              const std::vector<std::vector<int>>& pairs)
+torch::Tensor pairFrequencies(const ModelConfig& config, const std::vector<std::vector<int>>& pairs)
 {
     const std::vector<double> all = inverseFrequencies(config.rope, config.headDim);
     std::vector<torch::Tensor> heads;
@@ -129,8 +131,7 @@ Result<MlaBlock> loadMlaBlock(const HfCheckpoint& checkpoint, LayerIndex layer,
     block.wkr = down.narrow(0, block.rank, down.size(0) - block.rank).contiguous();
     const torch::Tensor perHead = up.view({block.upHeads, block.nopeDim + block.vDim, block.rank});
     block.wuk = perHead.narrow(1, 0, block.nopeDim).reshape({-1, block.rank}).contiguous();
-    block.wuv =
-        perHead.narrow(1, block.nopeDim, block.vDim).reshape({-1, block.rank}).contiguous();
+    block.wuv = perHead.narrow(1, block.nopeDim, block.vDim).reshape({-1, block.rank}).contiguous();
     if (mla.kvDownBias) {
         block.bdkv = downBias.narrow(0, 0, block.rank).contiguous();
         block.bkr = downBias.narrow(0, block.rank, downBias.size(0) - block.rank).contiguous();

@@ -12,7 +12,8 @@
 #include "core/model/gqa_attention.h"
 #include "core/model/mla_attention.h"
 
-namespace mla {
+namespace mla
+{
 
 Result<GqaBlock> loadGqaBlock(const HfCheckpoint& checkpoint, LayerIndex layer,
                               torch::Device device = torch::kCPU);

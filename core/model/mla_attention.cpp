@@ -4,8 +4,10 @@
 #include "core/model/causal_attention.h"
 #include "core/model/rope.h"
 
-namespace mla {
-namespace {
+namespace mla
+{
+namespace
+{
 
 torch::Tensor splitHeads(const torch::Tensor& x, int heads)
 {
@@ -25,10 +27,10 @@ std::pair<torch::Tensor, torch::Tensor> queries(const MlaBlock& block, const tor
     const torch::Tensor q = splitHeads(torch::linear(x, block.wq, block.bq), block.heads);
     const RopeAngles perKeyHead = ropeAngles(block.frequencies, offset, x.size(1));
     const int times = block.heads / block.ropeKeyHeads;
-    const RopeAngles angles =
-        block.ropeKeyHeads == 1 ? perKeyHead
-                                : RopeAngles{perKeyHead.cos.repeat_interleave(times, 0),
-                                             perKeyHead.sin.repeat_interleave(times, 0)};
+    const RopeAngles angles = block.ropeKeyHeads == 1
+                                  ? perKeyHead
+                                  : RopeAngles{perKeyHead.cos.repeat_interleave(times, 0),
+                                               perKeyHead.sin.repeat_interleave(times, 0)};
     return {q.narrow(-1, 0, block.nopeDim),
             applyRope(q.narrow(-1, block.nopeDim, block.ropeDim), angles)};
 }
@@ -48,8 +50,7 @@ Materialised materialise(const MlaBlock& block, const torch::Tensor& x)
 {
     const MlaKeysValues kv = keysValues(block, x);
     const auto [qNope, qRope] = queries(block, x, 0);
-    const torch::Tensor rotated =
-        applyRope(kv.rotary, ropeAngles(block.frequencies, 0, x.size(1)));
+    const torch::Tensor rotated = applyRope(kv.rotary, ropeAngles(block.frequencies, 0, x.size(1)));
     const torch::Tensor kRope = repeatHeads(rotated, block.heads);
     return {torch::cat({qNope, qRope}, -1),
             torch::cat({repeatHeads(kv.nope, block.heads), kRope}, -1),
@@ -62,7 +63,8 @@ std::vector<torch::Tensor*> MlaBlock::trainable()
 {
     std::vector<torch::Tensor*> all;
     for (torch::Tensor* t : {&wq, &bq, &wdkv, &bdkv, &wkr, &bkr, &wuk, &buk, &wuv, &buv}) {
-        const bool redundant = t == &bdkv && buv.defined(); // the up side carries the biases already
+        const bool redundant =
+            t == &bdkv && buv.defined(); // the up side carries the biases already
         if (t->defined() && t->numel() > 0 && !redundant)
             all.push_back(t);
     }
@@ -131,13 +133,14 @@ torch::Tensor attendCached(const MlaBlock& block, const torch::Tensor& x, LayerC
     const torch::Tensor folded =
         torch::matmul(qNope.reshape({batch, block.upHeads, perUp, tokens, block.nopeDim}), wuk)
             .view({batch, 1, block.heads * tokens, block.rank});
-    torch::Tensor scores = torch::matmul(folded, latent.transpose(-1, -2))
-                               .view({batch, block.heads, tokens, total});
+    torch::Tensor scores =
+        torch::matmul(folded, latent.transpose(-1, -2)).view({batch, block.heads, tokens, total});
     const std::int64_t perRope = block.heads / block.ropeKeyHeads;
-    scores = scores + torch::matmul(qRope.reshape({batch, block.ropeKeyHeads, perRope * tokens,
-                                                   block.ropeDim}),
-                                    rotary.transpose(-1, -2))
-                          .view({batch, block.heads, tokens, total});
+    scores =
+        scores +
+        torch::matmul(qRope.reshape({batch, block.ropeKeyHeads, perRope * tokens, block.ropeDim}),
+                      rotary.transpose(-1, -2))
+            .view({batch, block.heads, tokens, total});
     scores.mul_(block.scale);
     maskFuture(scores);
     const torch::Tensor average =

@@ -12,7 +12,8 @@
 #include "core/base/torch.h"
 #include "core/model/kv_cache.h"
 
-namespace mla {
+namespace mla
+{
 
 struct MlaBlock {
     int heads = 0;        ///< H

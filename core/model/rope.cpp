@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/model/rope.h"
 
-namespace mla {
+namespace mla
+{
 
 RopeAngles ropeAngles(const torch::Tensor& frequencies, std::int64_t offset, std::int64_t length)
 {

@@ -4,15 +4,16 @@
 
 #include "core/base/torch.h"
 
-namespace mla {
+namespace mla
+{
 
 /// cos and sin of position * frequency, fp32, from fp64 angles: [heads, T, m].
 struct RopeAngles {
     torch::Tensor cos, sin;
 };
 
-/// Angles of positions offset .. offset + length - 1 for `frequencies` [heads, m] (fp64, radians per
-/// position).
+/// Angles of positions offset .. offset + length - 1 for `frequencies` [heads, m] (fp64, radians
+/// per position).
 RopeAngles ropeAngles(const torch::Tensor& frequencies, std::int64_t offset, std::int64_t length);
 
 /// x [..., heads, T, 2 m] -> rotated, same shape. `heads` of the angles may be 1 (shared).

@@ -4,7 +4,8 @@
 #include <algorithm>
 #include <limits>
 
-namespace mla {
+namespace mla
+{
 
 bool StopRule::isEos(int id) const
 {
@@ -30,7 +31,8 @@ Status checkIds(const ModelConfig& config, const std::vector<int>& ids, std::int
     return {};
 }
 
-namespace {
+namespace
+{
 
 torch::Tensor withoutEos(const torch::Tensor& logits, const StopRule& stop, int produced)
 {
@@ -87,9 +89,8 @@ Result<Continuation> continuePrompt(JobContext& job, const Decoder& model,
             return cancelled();
         const int produced = static_cast<int>(out.ids.size());
         const torch::Tensor allowed = withoutEos(logits, stop, produced);
-        const torch::Tensor token = temperature > 0
-                                        ? sampleTokens(allowed, temperature, *generator)
-                                        : allowed.argmax(-1);
+        const torch::Tensor token =
+            temperature > 0 ? sampleTokens(allowed, temperature, *generator) : allowed.argmax(-1);
         out.ids.push_back(token.item<int>());
         out.margins.push_back(topTwoMargin(allowed).item<float>());
         if (stop.isEos(out.ids.back()) || static_cast<int>(out.ids.size()) == newTokens)

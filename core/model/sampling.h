@@ -9,7 +9,8 @@
 #include "core/base/torch.h"
 #include "core/model/decoder.h"
 
-namespace mla {
+namespace mla
+{
 
 struct StopRule {
     std::vector<int> eosIds;
@@ -21,8 +22,8 @@ struct StopRule {
 /// While `produced` < minNewTokens the eos ids are masked out.
 torch::Tensor greedyTokens(const torch::Tensor& logits, const StopRule& stop, int produced);
 
-/// One sample per row of logits [B, V] from softmax(logits / temperature), with one uniform number a
-/// row from `generator`: [B] int64.
+/// One sample per row of logits [B, V] from softmax(logits / temperature), with one uniform number
+/// a row from `generator`: [B] int64.
 torch::Tensor sampleTokens(const torch::Tensor& logits, double temperature,
                            torch::Generator& generator);
 
@@ -30,8 +31,8 @@ torch::Tensor sampleTokens(const torch::Tensor& logits, double temperature,
 torch::Tensor topTwoMargin(const torch::Tensor& logits);
 
 struct Continuation {
-    std::vector<int> ids;           ///< new tokens, EOS included
-    std::vector<float> margins;     ///< top-2 margin of the logits each came from (greedy only)
+    std::vector<int> ids;       ///< new tokens, EOS included
+    std::vector<float> margins; ///< top-2 margin of the logits each came from (greedy only)
 };
 
 /// Plain decoding of one prompt: greedy at temperature 0, else sampling.

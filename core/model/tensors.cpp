@@ -11,7 +11,8 @@
 #include <new>
 #include <thread>
 
-namespace mla {
+namespace mla
+{
 
 torch::Dtype torchDtype(DType dtype)
 {
@@ -52,16 +53,16 @@ torch::Dtype torchDtype(DType dtype)
 
 DType dtypeOf(torch::Dtype dtype)
 {
-    for (const DType candidate :
-         {DType::F64, DType::F32, DType::F16, DType::BF16, DType::F8E4M3, DType::F8E5M2, DType::I64,
-          DType::I32, DType::I16, DType::I8, DType::U64, DType::U32, DType::U16, DType::U8,
-          DType::Bool})
+    for (const DType candidate : {DType::F64, DType::F32, DType::F16, DType::BF16, DType::F8E4M3,
+                                  DType::F8E5M2, DType::I64, DType::I32, DType::I16, DType::I8,
+                                  DType::U64, DType::U32, DType::U16, DType::U8, DType::Bool})
         if (torchDtype(candidate) == dtype)
             return candidate;
     TORCH_CHECK(false, "no safetensors dtype for ", dtype);
 }
 
-namespace {
+namespace
+{
 
 torch::Tensor copyTensor(const TensorInfo& info, std::span<const std::byte> bytes,
                          torch::Dtype dtype, torch::Device device)
@@ -99,7 +100,8 @@ TensorView viewOf(const std::string& name, const torch::Tensor& tensor)
             {static_cast<const std::byte*>(tensor.data_ptr()), tensor.nbytes()}};
 }
 
-namespace {
+namespace
+{
 
 /// Registers the CUDA backend by loading its library, once. False when it can't be loaded.
 bool loadCuda()

@@ -13,7 +13,8 @@
 #include "core/checkpoint/hf_checkpoint.h"
 #include "core/checkpoint/safetensors.h"
 
-namespace mla {
+namespace mla
+{
 
 /// A copy of a stored tensor as `dtype` on `device`.
 Result<torch::Tensor> loadTensor(const HfCheckpoint& checkpoint, const std::string& name,
@@ -38,9 +39,9 @@ int workerCount(const ComputeSettings& compute, torch::Device device);
 /// number of workers. Every thread that computes calls it first.
 void useOneThread();
 
-/// Runs fn(0..count-1) on up to `workers` threads, gradients off. Each call must depend on its index
-/// only. The error of the lowest failing index is returned; after an error or a stop no new index is
-/// begun. C++ exceptions of LibTorch and bad_alloc become ComputeFailed.
+/// Runs fn(0..count-1) on up to `workers` threads, gradients off. Each call must depend on its
+/// index only. The error of the lowest failing index is returned; after an error or a stop no new
+/// index is begun. C++ exceptions of LibTorch and bad_alloc become ComputeFailed.
 Status parallelFor(JobContext& job, int count, int workers, const std::function<Status(int)>& fn);
 
 /// Runs `fn`, turning exceptions of LibTorch and of allocation into ComputeFailed within `where`.

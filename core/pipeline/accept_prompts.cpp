@@ -4,7 +4,8 @@
 #include <algorithm>
 #include <set>
 
-namespace mla {
+namespace mla
+{
 
 Result<std::vector<TaskPrompts>> loadTasks(const AcceptSettings& settings,
                                            const Tokenizer& tokenizer, const ModelConfig& target)
@@ -25,8 +26,7 @@ Result<std::vector<TaskPrompts>> loadTasks(const AcceptSettings& settings,
             if (ids.empty())
                 return badInput("prompt " + std::to_string(number) + " encodes to no token",
                                 path.string());
-            if (static_cast<int>(ids.size()) + settings.maxNewTokens >
-                target.maxPositionEmbeddings)
+            if (static_cast<int>(ids.size()) + settings.maxNewTokens > target.maxPositionEmbeddings)
                 return badInput("prompt " + std::to_string(number) + " has " +
                                     std::to_string(ids.size()) + " tokens: with " +
                                     std::to_string(settings.maxNewTokens) +
@@ -40,10 +40,11 @@ Result<std::vector<TaskPrompts>> loadTasks(const AcceptSettings& settings,
     return tasks;
 }
 
-namespace {
+namespace
+{
 
-constexpr std::size_t kRun = 16;      // tokens in a row that chance does not give
-constexpr std::size_t kShortest = 8;  // prompts below it say nothing
+constexpr std::size_t kRun = 16;     // tokens in a row that chance does not give
+constexpr std::size_t kShortest = 8; // prompts below it say nothing
 
 std::set<std::vector<int>> runsOf(const std::vector<int>& ids, std::size_t size)
 {

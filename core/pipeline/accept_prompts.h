@@ -10,19 +10,21 @@
 #include "core/checkpoint/model_config.h"
 #include "core/checkpoint/tokenizer.h"
 
-namespace mla {
+namespace mla
+{
 
 struct TaskPrompts {
     std::string name;                      ///< file stem
     std::vector<std::vector<int>> prompts; ///< token ids, cut as the settings say
 };
 
-/// Reads every task file: first turn of each record, special tokens as the post-processor adds them.
+/// Reads every task file: first turn of each record, special tokens as the post-processor adds
+/// them.
 Result<std::vector<TaskPrompts>> loadTasks(const AcceptSettings& settings,
                                            const Tokenizer& tokenizer, const ModelConfig& target);
 
-/// One warning a task whose prompts share a run of 16 tokens (or the whole of a shorter prompt of at
-/// least 8) with the calibration data.
+/// One warning a task whose prompts share a run of 16 tokens (or the whole of a shorter prompt of
+/// at least 8) with the calibration data.
 std::vector<std::string> overlapWarnings(const std::vector<TaskPrompts>& tasks,
                                          const CalibrationSet& calibration);
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include <nlohmann/json.hpp>
 
+#include <atomic>
 #include <chrono>
 #include <numeric>
 
@@ -15,8 +16,10 @@
 #include "core/pipeline/run_support.h"
 #include "core/store/study.h"
 
-namespace mla {
-namespace {
+namespace mla
+{
+namespace
+{
 
 namespace fs = std::filesystem;
 using nlohmann::json;
@@ -38,7 +41,8 @@ struct PromptOutcome {
 };
 
 /// One acceptance measurement in work: every task, one target, one draft, one method.
-class AcceptRun {
+class AcceptRun
+{
 public:
     AcceptRun(JobContext& job, const AcceptRequest& request) : m_job(job), m_request(request) {}
     Result<AcceptOutcome> run();
@@ -53,8 +57,8 @@ private:
                                    int index) const;
     Result<PromptOutcome> speculated(const std::vector<int>& prompt, const Continuation& greedy,
                                      int index) const;
-    Status store(const TaskPrompts& task, const AcceptRow& row,
-                 const std::vector<StepCount>& steps, std::int64_t plainSteps, double seconds);
+    Status store(const TaskPrompts& task, const AcceptRow& row, const std::vector<StepCount>& steps,
+                 std::int64_t plainSteps, double seconds);
     [[nodiscard]] AcceptRow pooled(const std::vector<AcceptRow>& rows,
                                    const std::vector<std::vector<StepCount>>& steps) const;
     [[nodiscard]] std::string continuationId(const TaskPrompts& task) const;
@@ -206,8 +210,8 @@ Result<PromptOutcome> AcceptRun::speculated(const std::vector<int>& prompt,
     out.counts.steps = std::move(result.steps);
     for (StepCount& step : out.counts.steps)
         step.prompt = index;
-    const auto [mine, own] = std::mismatch(result.ids.begin(), result.ids.end(),
-                                           greedy.ids.begin(), greedy.ids.end());
+    const auto [mine, own] =
+        std::mismatch(result.ids.begin(), result.ids.end(), greedy.ids.begin(), greedy.ids.end());
     if (mine != result.ids.end() || own != greedy.ids.end()) {
         const auto position = mine - result.ids.begin();
         const auto last = static_cast<std::ptrdiff_t>(greedy.margins.size()) - 1;

@@ -16,8 +16,10 @@
 #include "core/pipeline/layer_workers.h"
 #include "core/refine/layer_refiner.h"
 
-namespace mla {
-namespace {
+namespace mla
+{
+namespace
+{
 
 namespace fs = std::filesystem;
 using nlohmann::json;
@@ -55,7 +57,8 @@ int keyRankOf(const ModelConfig& config, int ropeDim, int rank)
 }
 
 /// One conversion in work.
-class ConvertRun {
+class ConvertRun
+{
 public:
     ConvertRun(JobContext& job, const ConvertRequest& request, HfCheckpoint original,
                std::unique_ptr<Converter> converter)
@@ -103,8 +106,7 @@ std::string ConvertRun::manifest() const
         .dump(2);
 }
 
-Result<std::pair<LayerRecord, LayerTensors>>
-ConvertRun::convertLayer(LayerActivations& layer) const
+Result<std::pair<LayerRecord, LayerTensors>> ConvertRun::convertLayer(LayerActivations& layer) const
 {
     const Clock::time_point begun = Clock::now();
     const GqaBlock& gqa = std::get<GqaBlock>(layer.weights.attention);
@@ -128,9 +130,9 @@ ConvertRun::convertLayer(LayerActivations& layer) const
     const std::int64_t rows = std::min(kResidualSequences, heldout);
     measureScoreResidual(gqa, lossless.block, layer.input.narrow(0, train, rows),
                          set.mask.narrow(0, train, rows), *record.rope);
-    record.after = blockFidelity(gqa, converted.block, layer.input.narrow(0, train, heldout),
-                                 layer.output.narrow(0, train, heldout),
-                                 set.mask.narrow(0, train, heldout));
+    record.after =
+        blockFidelity(gqa, converted.block, layer.input.narrow(0, train, heldout),
+                      layer.output.narrow(0, train, heldout), set.mask.narrow(0, train, heldout));
     record.lossAfter = heldoutLoss(*objective, converted.block, data, 4);
     LayerTensors tensors = draftTensors(converted.block);
     for (auto& entry : basisTensors(converted.basis))
@@ -222,7 +224,8 @@ Result<DraftContent> ConvertRun::content(const PartsFolder& parts, const ModelCo
                                          const RunRecord& run) const
 {
     MLA_TRY(resources, resourceDirectory());
-    DraftContent content{m_original, config, {}, m_calibration.set, resources / "python", {}, {}, {}};
+    DraftContent content{m_original,           config, {}, m_calibration.set,
+                         resources / "python", {},     {}, {}};
     content.meta.runId = run.id;
     content.meta.variant = run.variant;
     content.meta.sourcePath = fs::absolute(m_request.checkpoint).lexically_normal().string();
@@ -265,10 +268,9 @@ Result<RunOutcome> ConvertRun::run(const TokenWindows& windows)
     const RunTarget target{m_request.output, m_request.study, m_request.overwrite,
                            m_request.resume};
     MLA_TRY(parts, openRun(target, m_runId, manifest()));
-    MLA_TRY(calibration,
-            obtainCalibration(m_job, m_original, m_fingerprint, m_request.calibration,
-                              m_request.compute, m_request.study,
-                              parts.folder() / "calibration.safetensors"));
+    MLA_TRY(calibration, obtainCalibration(m_job, m_original, m_fingerprint, m_request.calibration,
+                                           m_request.compute, m_request.study,
+                                           parts.folder() / "calibration.safetensors"));
     m_calibration = std::move(calibration);
     MLA_CHECK(convertLayers(parts));
     MLA_TRY(config, draftConfig(parts));

@@ -10,8 +10,10 @@
 #include "core/pipeline/layer_workers.h"
 #include "core/pipeline/run_support.h"
 
-namespace mla {
-namespace {
+namespace mla
+{
+namespace
+{
 
 namespace fs = std::filesystem;
 
@@ -62,16 +64,15 @@ Result<std::vector<LayerRecord>> measureSpectrum(JobContext& job, const fs::path
     MLA_TRY(original, openSource(checkpoint));
     MLA_TRY(device, resolveDevice(compute.device));
     MLA_TRY(set, temporaryCalibration(job, original, calibration, compute));
-    return measureLayers(
-        job, "spectrum", original, set, device, workerCount(compute, device),
-        [&](LayerActivations& layer) -> Result<LayerRecord> {
-            const GqaBlock& gqa = std::get<GqaBlock>(layer.weights.attention);
-            LayerRecord record;
-            record.layer = layer.layer;
-            record.spectrum = keyValueSpectrum(gqa, layer.input, set.mask);
-            record.complete = true;
-            return record;
-        });
+    return measureLayers(job, "spectrum", original, set, device, workerCount(compute, device),
+                         [&](LayerActivations& layer) -> Result<LayerRecord> {
+                             const GqaBlock& gqa = std::get<GqaBlock>(layer.weights.attention);
+                             LayerRecord record;
+                             record.layer = layer.layer;
+                             record.spectrum = keyValueSpectrum(gqa, layer.input, set.mask);
+                             record.complete = true;
+                             return record;
+                         });
 }
 
 Result<FidelityReport> measureFidelity(JobContext& job, const fs::path& draft,

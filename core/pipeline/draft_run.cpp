@@ -4,7 +4,8 @@
 #include "core/base/file.h"
 #include "core/store/study.h"
 
-namespace mla {
+namespace mla
+{
 
 namespace fs = std::filesystem;
 
@@ -40,11 +41,10 @@ Result<RunOutcome> finishRun(JobContext& job, const RunTarget& target, PartsFold
     RunRecord& run = finished.run;
     MLA_TRY(staged, StagedDirectory::create(target.output, target.overwrite || target.resume));
     MLA_CHECK(writeDraft(finished.content, staged.path()));
-    MLA_TRY(stages,
-            scoreStages(job, finished.original, staged.path(), finished.stage,
-                        finished.windows.empty() ? heldoutWindows(finished.calibration.set)
-                                                 : finished.windows,
-                        finished.device, finished.workers));
+    MLA_TRY(stages, scoreStages(job, finished.original, staged.path(), finished.stage,
+                                finished.windows.empty() ? heldoutWindows(finished.calibration.set)
+                                                         : finished.windows,
+                                finished.device, finished.workers));
     run.stages = std::move(stages);
     run.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();
     run.peakRssBytes = peakRssBytes();

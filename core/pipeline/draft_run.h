@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The common frame of a conversion and a refinement: layers go to parts as they finish; when all are
-// there the draft directory, then the study, appear whole, and the parts go.
+// The common frame of a conversion and a refinement: layers go to parts as they finish; when all
+// are there the draft directory, then the study, appear whole, and the parts go.
 #pragma once
 
 #include <filesystem>
@@ -13,7 +13,8 @@
 #include "core/pipeline/run_support.h"
 #include "core/store/parts.h"
 
-namespace mla {
+namespace mla
+{
 
 /// Where a run writes, and whether it may.
 struct RunTarget {
@@ -22,8 +23,8 @@ struct RunTarget {
     bool overwrite = false, resume = false;
 };
 
-/// Opens the run's parts. Refuses an existing output directory unless `overwrite`, or unless `resume`
-/// finds parts of this very run: a run that was killed while it put its results in place.
+/// Opens the run's parts. Refuses an existing output directory unless `overwrite`, or unless
+/// `resume` finds parts of this very run: a run that was killed while it put its results in place.
 Result<PartsFolder> openRun(const RunTarget& target, const std::string& run,
                             const std::string& manifest);
 
@@ -32,9 +33,9 @@ struct FinishedRun {
     const std::string& fingerprint; ///< of the original
     const NamedCalibration& calibration;
     DraftContent content;
-    RunRecord run;             ///< complete but for stages, time and memory
-    std::string stage;         ///< key of the draft's StageRecord: low_rank | refined
-    TokenWindows windows;      ///< what perplexity is measured on; empty = held-out calibration
+    RunRecord run;        ///< complete but for stages, time and memory
+    std::string stage;    ///< key of the draft's StageRecord: low_rank | refined
+    TokenWindows windows; ///< what perplexity is measured on; empty = held-out calibration
     torch::Device device;
     int workers = 1;
 };

@@ -6,8 +6,10 @@
 #include "core/model/tensors.h"
 #include "core/pipeline/run_support.h"
 
-namespace mla {
-namespace {
+namespace mla
+{
+namespace
+{
 
 namespace fs = std::filesystem;
 
@@ -40,8 +42,8 @@ Result<double> logitDifference(const HfCheckpoint& a, const HfCheckpoint& b,
     for (std::size_t i = 0; i < std::min<std::size_t>(2, windows.size()); ++i) {
         const torch::Tensor ids = idTensor(windows[i], device);
         const torch::Tensor expected = first.logits(ids);
-        difference = std::max(difference,
-                              (second.logits(ids) - expected).abs().max().item<double>());
+        difference =
+            std::max(difference, (second.logits(ids) - expected).abs().max().item<double>());
         spread = std::max(spread, expected.std().item<double>());
     }
     return difference / spread;
@@ -57,8 +59,8 @@ Result<ExportOutcome> exportNow(JobContext& job, const ExportRequest& request)
     MLA_TRY(resources, resourceDirectory());
     MLA_TRY(device, resolveDevice(request.compute.device));
     MLA_TRY(staged, StagedDirectory::create(request.output, request.overwrite));
-    DraftContent content{draft, draft.config(), meta, calibration, resources / "python",
-                         basis, {}, dtype};
+    DraftContent content{draft, draft.config(), meta, calibration, resources / "python", basis,
+                         {},    dtype};
     if (dtype)
         content.config.dtype = configName(*dtype);
     content.layer = [](LayerIndex) { return std::optional<LayerTensors>(); };

@@ -2,7 +2,8 @@
 #include "core/export/draft_directory.h"
 #include "core/pipeline/pipeline.h"
 
-namespace mla {
+namespace mla
+{
 
 Result<InspectReport> inspectModel(const std::filesystem::path& model)
 {
@@ -22,8 +23,7 @@ Result<InspectReport> inspectModel(const std::filesystem::path& model)
     std::int64_t elements = 0;
     for (int layer = 0; layer < config.numHiddenLayers; ++layer)
         elements += config.cacheElements(layer);
-    report.cacheElementsPerTokenPerLayer =
-        static_cast<double>(elements) / config.numHiddenLayers;
+    report.cacheElementsPerTokenPerLayer = static_cast<double>(elements) / config.numHiddenLayers;
     report.originalCacheElements = 2.0 * config.numKeyValueHeads * config.headDim;
     for (const std::string& name : checkpoint.names()) {
         MLA_TRY(info, checkpoint.info(name));

@@ -5,7 +5,8 @@
 #include "core/evaluate/perplexity.h"
 #include "core/pipeline/pipeline.h"
 
-namespace mla {
+namespace mla
+{
 
 /// `windows` empty: perplexity is measured on the held-out calibration sequences.
 Result<RunOutcome> convertWith(JobContext& job, const ConvertRequest& request,

@@ -8,11 +8,14 @@
 
 #include "core/model/tensors.h"
 
-namespace mla {
-namespace {
+namespace mla
+{
+namespace
+{
 
 /// Hands layers from the streaming thread to the workers, a bounded number at a time.
-class LayerQueue {
+class LayerQueue
+{
 public:
     LayerQueue(std::size_t capacity, const std::function<Status(LayerActivations&)>& work)
         : m_capacity(capacity), m_work(work)
@@ -42,8 +45,8 @@ public:
         const torch::NoGradGuard noGrad;
         while (std::optional<LayerActivations> layer = pop()) {
             const LayerIndex index = layer->layer;
-            Status status = guarded("layer " + std::to_string(index.value),
-                                    [&] { return m_work(*layer); });
+            Status status =
+                guarded("layer " + std::to_string(index.value), [&] { return m_work(*layer); });
             if (!status)
                 fail(index, std::move(status).error());
         }

@@ -8,12 +8,13 @@
 #include "core/base/torch.h"
 #include "core/calibrate/activation_stream.h"
 
-namespace mla {
+namespace mla
+{
 
 /// Streams the calibration set through the original and calls `work` for every layer that `wanted`
 /// names, on up to `workers` threads. At most workers + 1 layers' activations are in memory. Layers
-/// are independent, so their order and the number of workers never change a result. The error of the
-/// lowest failing layer is returned, tagged with it; a stop request ends as Cancelled.
+/// are independent, so their order and the number of workers never change a result. The error of
+/// the lowest failing layer is returned, tagged with it; a stop request ends as Cancelled.
 Status forEachLayer(JobContext& job, const HfCheckpoint& original, const CalibrationSet& set,
                     torch::Device device, int workers,
                     const std::function<bool(LayerIndex)>& wanted,

@@ -10,7 +10,8 @@
 #include "core/model/tensors.h"
 #include "core/pipeline/pipeline.h"
 
-namespace mla {
+namespace mla
+{
 
 namespace fs = std::filesystem;
 
@@ -70,8 +71,7 @@ Result<PerplexityResult> measurePerplexity(JobContext& job, const fs::path& mode
     MLA_TRY(tokenizer, Tokenizer::open(model));
     MLA_TRY(content, readFile(text));
     MLA_TRY(device, resolveDevice(compute.device));
-    const TokenWindows windows =
-        disjointWindows(tokenizer.encode(content, specialTokens), length);
+    const TokenWindows windows = disjointWindows(tokenizer.encode(content, specialTokens), length);
     if (windows.empty())
         return badInput("encodes to fewer than two tokens", text.string());
     PerplexityResult result;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The stages as the command line and the workbench call them: files in, files and plain results out.
-// Everything here may be called from any one thread at a time; long calls watch job.stopRequested().
-// No torch in this header.
+// The stages as the command line and the workbench call them: files in, files and plain results
+// out. Everything here may be called from any one thread at a time; long calls watch
+// job.stopRequested(). No torch in this header.
 #pragma once
 
 #include <filesystem>
@@ -16,7 +16,8 @@
 #include "core/pipeline/settings.h"
 #include "core/store/records.h"
 
-namespace mla {
+namespace mla
+{
 
 // ---- looking at one model --------------------------------------------------------------------
 
@@ -32,7 +33,7 @@ struct InspectReport {
     double originalCacheElements = 0;         ///< 2 G h
     std::int64_t cacheBytesPerToken = 0;      ///< all layers, in the checkpoint's dtype
     std::string dtype;
-    std::optional<std::string> converter;     ///< of a draft
+    std::optional<std::string> converter; ///< of a draft
     std::optional<int> kvLoraRank, qkRopeHeadDim;
     std::vector<TensorSummary> tensors;
     std::vector<std::string> warnings;
@@ -119,7 +120,8 @@ struct AcceptRow {
     std::int64_t tokens = 0;
     std::optional<double> tokensPerSecond;
     std::optional<bool> identicalToGreedy;
-    /// First position where engine output left the target's own greedy output, with its top-2 margin.
+    /// First position where engine output left the target's own greedy output, with its top-2
+    /// margin.
     struct Divergence {
         int prompt = 0, position = 0;
         double margin = 0;
@@ -151,8 +153,8 @@ struct StudyOutcome {
     std::vector<SummaryRow> rows;
     std::map<std::string, double> functionalGainPp; ///< by converter: functional - partial-rope
 };
-/// convert, refine per objective, accept: every result goes into plan.study. With plan.resume finished
-/// runs of equal settings are kept and unfinished ones continued.
+/// convert, refine per objective, accept: every result goes into plan.study. With plan.resume
+/// finished runs of equal settings are kept and unfinished ones continued.
 Result<StudyOutcome> runStudy(JobContext& job, const StudyPlan& plan);
 
 /// The plan of `mla-draft demo`: the embedded checkpoint, both converters, 100 steps.

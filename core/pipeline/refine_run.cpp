@@ -14,15 +14,18 @@
 #include "core/refine/layer_refiner.h"
 #include "core/store/study.h"
 
-namespace mla {
-namespace {
+namespace mla
+{
+namespace
+{
 
 namespace fs = std::filesystem;
 using nlohmann::json;
 using Clock = std::chrono::steady_clock;
 
 /// One refinement in work.
-class RefineRun {
+class RefineRun
+{
 public:
     RefineRun(JobContext& job, const RefineRequest& request, HfCheckpoint original,
               HfCheckpoint draft, DraftMeta meta)
@@ -69,15 +72,13 @@ Status RefineRun::checkPair() const
     };
     MLA_CHECK(differs("num_hidden_layers", expected.numHiddenLayers, source.numHiddenLayers));
     MLA_CHECK(differs("hidden_size", expected.hiddenSize, source.hiddenSize));
-    MLA_CHECK(differs("num_attention_heads", expected.numAttentionHeads,
-                      source.numAttentionHeads));
+    MLA_CHECK(differs("num_attention_heads", expected.numAttentionHeads, source.numAttentionHeads));
     MLA_CHECK(differs("num_key_value_heads", expected.numKeyValueHeads, source.numKeyValueHeads));
     MLA_CHECK(differs("head_dim", expected.headDim, source.headDim));
-    if (m_request.settings.layers &&
-        m_request.settings.layers->last >= source.numHiddenLayers)
+    if (m_request.settings.layers && m_request.settings.layers->last >= source.numHiddenLayers)
         return usageError("--layers " + std::to_string(m_request.settings.layers->first) + "-" +
-                          std::to_string(m_request.settings.layers->last) + ": the model has layers 0-" +
-                          std::to_string(source.numHiddenLayers - 1));
+                          std::to_string(m_request.settings.layers->last) +
+                          ": the model has layers 0-" + std::to_string(source.numHiddenLayers - 1));
     if (!m_meta.sourceFingerprint.empty() && m_meta.sourceFingerprint != m_fingerprint)
         return badInput("is not the checkpoint this draft was converted from (" +
                             m_meta.sourcePath + "): its fingerprint differs",
@@ -107,17 +108,17 @@ RefineOptions RefineRun::options() const
 
 std::string RefineRun::manifest() const
 {
-    return json{{"stage", "refine"},
-                {"run", m_runId},
-                {"parent", m_meta.runId},
-                {"draft", fs::absolute(m_request.draft).lexically_normal().string()},
-                {"original", fs::absolute(m_request.original).lexically_normal().string()},
-                {"fingerprint", m_fingerprint},
-                {"output", fs::absolute(m_request.output).lexically_normal().string()},
-                {"refine", toJson(m_request.settings)},
-                {"calibration",
-                 m_request.calibration ? toJson(*m_request.calibration) : json("draft")},
-                {"seed", m_request.compute.seed}}
+    return json{
+        {"stage", "refine"},
+        {"run", m_runId},
+        {"parent", m_meta.runId},
+        {"draft", fs::absolute(m_request.draft).lexically_normal().string()},
+        {"original", fs::absolute(m_request.original).lexically_normal().string()},
+        {"fingerprint", m_fingerprint},
+        {"output", fs::absolute(m_request.output).lexically_normal().string()},
+        {"refine", toJson(m_request.settings)},
+        {"calibration", m_request.calibration ? toJson(*m_request.calibration) : json("draft")},
+        {"seed", m_request.compute.seed}}
         .dump(2);
 }
 
@@ -233,8 +234,9 @@ Result<RunRecord> RefineRun::record(const PartsFolder& parts) const
 Result<DraftContent> RefineRun::content(const PartsFolder& parts, const RunRecord& run) const
 {
     MLA_TRY(resources, resourceDirectory());
-    DraftContent content{m_draft, m_draft.config(), m_meta, m_calibration.set,
-                         resources / "python", m_basis, {}, {}};
+    DraftContent content{
+        m_draft, m_draft.config(), m_meta, m_calibration.set, resources / "python", m_basis, {},
+        {}};
     content.meta.runId = run.id;
     content.meta.variant = run.variant;
     content.meta.settingsJson = run.settingsJson;
@@ -271,8 +273,8 @@ Result<RunOutcome> RefineRun::run(const TokenWindows& windows)
     MLA_TRY(parts, openRun(target, m_runId, manifest()));
     MLA_TRY(named, calibration(parts));
     m_calibration = std::move(named);
-    MLA_TRY(basis, loadKeyBasis(m_request.draft, m_original.config().numHiddenLayers,
-                                m_meta.keyRank));
+    MLA_TRY(basis,
+            loadKeyBasis(m_request.draft, m_original.config().numHiddenLayers, m_meta.keyRank));
     m_basis = std::move(basis);
     MLA_CHECK(refineLayers(parts));
     MLA_TRY(run, record(parts));

@@ -14,11 +14,13 @@
 #include "core/model/tensors.h"
 #include "core/store/study.h"
 
-namespace mla {
+namespace mla
+{
 
 namespace fs = std::filesystem;
 
-namespace {
+namespace
+{
 
 std::string processorName()
 {
@@ -98,7 +100,8 @@ CheckpointRecord describeCheckpoint(const HfCheckpoint& checkpoint, const std::s
     return record;
 }
 
-namespace {
+namespace
+{
 
 CalibrationSet fromRecord(const CalibrationRecord& record)
 {
@@ -134,17 +137,16 @@ CalibrationRecord toRecord(const NamedCalibration& calibration)
     record.length = calibration.set.length();
     const torch::Tensor ids = calibration.set.ids.to(torch::kInt32).contiguous();
     const torch::Tensor mask = calibration.set.mask.to(torch::kUInt8).contiguous();
-    record.inputIds.assign(ids.data_ptr<std::int32_t>(), ids.data_ptr<std::int32_t>() + ids.numel());
+    record.inputIds.assign(ids.data_ptr<std::int32_t>(),
+                           ids.data_ptr<std::int32_t>() + ids.numel());
     record.mask.assign(mask.data_ptr<std::uint8_t>(), mask.data_ptr<std::uint8_t>() + mask.numel());
     return record;
 }
 
-Result<NamedCalibration> obtainCalibration(JobContext& job, const HfCheckpoint& checkpoint,
-                                           const std::string& fingerprint,
-                                           const CalibrationSettings& settings,
-                                           const ComputeSettings& compute,
-                                           const std::optional<fs::path>& study,
-                                           const fs::path& stored)
+Result<NamedCalibration>
+obtainCalibration(JobContext& job, const HfCheckpoint& checkpoint, const std::string& fingerprint,
+                  const CalibrationSettings& settings, const ComputeSettings& compute,
+                  const std::optional<fs::path>& study, const fs::path& stored)
 {
     NamedCalibration named;
     named.id = calibrationId(fingerprint, settings, compute.seed);
@@ -187,11 +189,10 @@ TokenWindows heldoutWindows(const CalibrationSet& set)
     return windows;
 }
 
-Result<std::map<std::string, StageRecord>> scoreStages(JobContext& job, const HfCheckpoint& original,
-                                                       const fs::path& draft,
-                                                       const std::string& stage,
-                                                       const TokenWindows& windows,
-                                                       torch::Device device, int workers)
+Result<std::map<std::string, StageRecord>>
+scoreStages(JobContext& job, const HfCheckpoint& original, const fs::path& draft,
+            const std::string& stage, const TokenWindows& windows, torch::Device device,
+            int workers)
 {
     job.emitEvent(StageStarted{"perplexity", 2 * static_cast<int>(windows.size()), "windows", {}});
     MLA_TRY(reference, Decoder::load(original, device));

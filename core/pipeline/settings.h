@@ -11,14 +11,15 @@
 #include "core/base/result.h"
 #include "core/base/settings.h"
 
-namespace mla {
+namespace mla
+{
 
 /// One whole study: what `demo` runs and what the workbench's dialog starts.
 struct StudyPlan {
-    std::filesystem::path checkpoint;     ///< draft source (GQA)
-    std::filesystem::path target;         ///< verifier; empty = the checkpoint itself
-    std::filesystem::path study;          ///< NAME.h5
-    std::filesystem::path drafts;         ///< folder that receives the draft directories
+    std::filesystem::path checkpoint; ///< draft source (GQA)
+    std::filesystem::path target;     ///< verifier; empty = the checkpoint itself
+    std::filesystem::path study;      ///< NAME.h5
+    std::filesystem::path drafts;     ///< folder that receives the draft directories
     CalibrationSettings calibration;
     std::vector<ConvertSettings> conversions;
     std::vector<std::string> objectives = {"partial-rope", "functional"};

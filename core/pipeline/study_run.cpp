@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// A whole study: convert, refine per objective, accept. Each stage stores its own results, so a study
-// that was ended at any moment is taken up where it was.
+// A whole study: convert, refine per objective, accept. Each stage stores its own results, so a
+// study that was ended at any moment is taken up where it was.
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
@@ -12,8 +12,10 @@
 #include "core/pipeline/run_support.h"
 #include "core/store/study.h"
 
-namespace mla {
-namespace {
+namespace mla
+{
+namespace
+{
 
 namespace fs = std::filesystem;
 using nlohmann::json;
@@ -26,7 +28,8 @@ fs::path draftPath(const StudyPlan& plan, const std::string& label, const std::s
     return plan.drafts / (label + "-" + variant);
 }
 
-class StudyRun {
+class StudyRun
+{
 public:
     StudyRun(JobContext& job, const StudyPlan& plan) : m_job(job), m_plan(plan) {}
     Result<StudyOutcome> run();
@@ -94,7 +97,8 @@ Status StudyRun::prepare()
         return computeFailed("cannot create: " + error.message(), partsRoot(m_plan.study).string());
     StudyPlan resumed = m_plan;
     resumed.resume = true;
-    return writeFileAtomically(partsRoot(m_plan.study) / "plan.json", toJson(resumed).dump(2) + "\n");
+    return writeFileAtomically(partsRoot(m_plan.study) / "plan.json",
+                               toJson(resumed).dump(2) + "\n");
 }
 
 Result<bool> StudyRun::finished(const std::string& runId, const std::string& settingsKey,
@@ -124,8 +128,8 @@ Status StudyRun::convert(const ConvertSettings& settings, const std::string& lab
     if (done)
         return {};
     m_job.info("converting: " + runId);
-    const ConvertRequest request{m_plan.checkpoint, output, settings, m_plan.calibration,
-                                 m_plan.compute, m_plan.study, false, m_plan.resume};
+    const ConvertRequest request{m_plan.checkpoint, output,       settings, m_plan.calibration,
+                                 m_plan.compute,    m_plan.study, false,    m_plan.resume};
     MLA_TRY(outcome, convertWith(m_job, request, m_windows));
     (void)outcome;
     return {};
@@ -141,8 +145,15 @@ Status StudyRun::refine(const std::string& label, const std::string& objective)
     if (done)
         return {};
     m_job.info("refining: " + runId);
-    const RefineRequest request{draftPath(m_plan, label, "converted"), m_plan.checkpoint, output,
-                                settings, {}, m_plan.compute, m_plan.study, false, m_plan.resume};
+    const RefineRequest request{draftPath(m_plan, label, "converted"),
+                                m_plan.checkpoint,
+                                output,
+                                settings,
+                                {},
+                                m_plan.compute,
+                                m_plan.study,
+                                false,
+                                m_plan.resume};
     MLA_TRY(outcome, refineWith(m_job, request, m_windows));
     (void)outcome;
     return {};

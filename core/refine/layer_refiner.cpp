@@ -10,16 +10,19 @@
 #include "core/model/tensors.h"
 #include "core/refine/schedule.h"
 
-namespace mla {
-namespace {
+namespace mla
+{
+namespace
+{
 
 using torch::Tensor;
-constexpr int kEvaluations = 12;  // of the held-out loss over a training
-constexpr int kPatience = 6;      // evaluations without improvement before an early stop
+constexpr int kEvaluations = 12; // of the held-out loss over a training
+constexpr int kPatience = 6;     // evaluations without improvement before an early stop
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 
 /// Shuffled sequences without replacement, a new permutation when one is used up.
-class BatchSampler {
+class BatchSampler
+{
 public:
     BatchSampler(std::int64_t count, int batch, std::uint64_t seed, LayerIndex layer)
         : m_count(count), m_batch(std::min<std::int64_t>(batch, count)),
@@ -54,7 +57,8 @@ RefineBatch batchOf(const LayerData& data, const Tensor& rows)
             data.mask.to(index.device()).index_select(0, index)};
 }
 
-class Trainer {
+class Trainer
+{
 public:
     Trainer(const MlaBlock& start, const KeyBasis& basis, const Objective& objective,
             const LayerData& data, const RefineOptions& options)
@@ -132,7 +136,8 @@ Result<RefinedLayer> Trainer::run(JobContext& job)
                                                     .betas({0.9, 0.95})
                                                     .eps(1e-8)
                                                     .weight_decay(0));
-    BatchSampler sampler(trainCount(m_data), m_options.batchSequences, m_options.seed, m_data.layer);
+    BatchSampler sampler(trainCount(m_data), m_options.batchSequences, m_options.seed,
+                         m_data.layer);
     RefinedLayer out;
     out.lossBefore = out.lossAfter = heldout();
     record(0, kNaN, out.lossBefore, 0);
@@ -167,7 +172,8 @@ Result<RefinedLayer> Trainer::run(JobContext& job)
         }
         record(s + 1, train, measured, rate);
         job.emitEvent(LossPoint{m_data.layer, s + 1, train,
-                                std::isnan(measured) ? std::nullopt : std::optional(measured), rate});
+                                std::isnan(measured) ? std::nullopt : std::optional(measured),
+                                rate});
         if (sinceBest >= kPatience)
             break;
     }

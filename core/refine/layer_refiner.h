@@ -15,13 +15,14 @@
 #include "core/refine/objective.h"
 #include "core/store/records.h"
 
-namespace mla {
+namespace mla
+{
 
 struct RefineOptions {
     int steps = 60;
     double learningRate = 2e-3;
     int batchSequences = 4;
-    double clip = 1.0;   ///< global gradient norm; 0 = off
+    double clip = 1.0; ///< global gradient norm; 0 = off
     double warmup = 0.05;
     std::uint64_t seed = 0; ///< batches are drawn from (seed, layer)
 };
@@ -46,10 +47,10 @@ struct RefinedLayer {
 double heldoutLoss(const Objective& objective, const MlaBlock& block, const LayerData& data,
                    int batchSequences);
 
-/// Trains a copy of `start`. The best step by held-out loss is kept; a layer never ends worse than it
-/// began. Stops early when the held-out loss has not improved for half of the evaluations. A loss or
-/// gradient that is not finite ends the layer with its best weights and a warning that names it.
-/// Single-threaded and reproducible bit for bit on one CPU model.
+/// Trains a copy of `start`. The best step by held-out loss is kept; a layer never ends worse than
+/// it began. Stops early when the held-out loss has not improved for half of the evaluations. A
+/// loss or gradient that is not finite ends the layer with its best weights and a warning that
+/// names it. Single-threaded and reproducible bit for bit on one CPU model.
 Result<RefinedLayer> refineLayer(JobContext& job, const MlaBlock& start, const KeyBasis& basis,
                                  const Objective& objective, const LayerData& data,
                                  const RefineOptions& options);

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/refine/objective.h"
 
-namespace mla {
-namespace {
+namespace mla
+{
+namespace
+{
 
 using torch::Tensor;
 
-class Functional final : public Objective {
+class Functional final : public Objective
+{
 public:
     explicit Functional(double scale) : m_scale(scale) {}
     [[nodiscard]] Tensor loss(const MlaBlock& block, const RefineBatch& batch) const override
@@ -21,7 +24,8 @@ private:
     double m_scale;
 };
 
-class PartialRope final : public Objective {
+class PartialRope final : public Objective
+{
 public:
     PartialRope(const GqaBlock& original, const KeyBasis& basis)
         : m_original(original), m_basis(basis)

@@ -11,7 +11,8 @@
 #include "core/model/key_basis.h"
 #include "core/model/mla_attention.h"
 
-namespace mla {
+namespace mla
+{
 
 /// A batch of calibration sequences of one layer.
 struct RefineBatch {
@@ -20,14 +21,15 @@ struct RefineBatch {
     torch::Tensor mask;   ///< [B, T] bool
 };
 
-class Objective {
+class Objective
+{
 public:
     virtual ~Objective() = default;
     /// The loss as it is reported; a scalar, differentiable in the block's trainable tensors.
     [[nodiscard]] virtual torch::Tensor loss(const MlaBlock& block,
                                              const RefineBatch& batch) const = 0;
-    /// What the reported loss is divided by before it is optimised, so that clipping and eps mean the
-    /// same in every layer.
+    /// What the reported loss is divided by before it is optimised, so that clipping and eps mean
+    /// the same in every layer.
     [[nodiscard]] virtual double scale() const = 0;
 };
 

@@ -4,7 +4,8 @@
 #include <algorithm>
 #include <cmath>
 
-namespace mla {
+namespace mla
+{
 
 /// Learning rate of 0-based step s of S: linear decay from `peak` to 0 with a linear warm-up over
 /// max(1, floor(warmup * S)) steps.

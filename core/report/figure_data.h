@@ -8,23 +8,24 @@
 
 #include "core/store/records.h"
 
-namespace mla {
+namespace mla
+{
 
 struct Axis {
-    std::string label;                   ///< "Optimizer step", "Relative error"
-    std::string unit;                    ///< "tokens", "%", "" when dimensionless
+    std::string label; ///< "Optimizer step", "Relative error"
+    std::string unit;  ///< "tokens", "%", "" when dimensionless
     bool logarithmic = false;
     std::vector<std::string> categories; ///< tick labels at 0, 1, 2, ... for a categorical axis
 };
 
 struct Series {
     enum class Kind { Line, Bars, Points };
-    std::string name;    ///< legend text
-    std::string role;    ///< stable colour key: variant name, "train", "heldout", or ""
+    std::string name; ///< legend text
+    std::string role; ///< stable colour key: variant name, "train", "heldout", or ""
     Kind kind = Kind::Line;
-    std::vector<double> x, y;             ///< equal length; NaN in y is a gap
-    std::vector<double> low, high;        ///< error interval per point, or empty
-    std::optional<int> layer;             ///< the layer it belongs to, for linked selection
+    std::vector<double> x, y;      ///< equal length; NaN in y is a gap
+    std::vector<double> low, high; ///< error interval per point, or empty
+    std::optional<int> layer;      ///< the layer it belongs to, for linked selection
 };
 
 /// values[row * columns + column]; row 0 is at the bottom.
@@ -36,7 +37,7 @@ struct Heatmap {
 };
 
 struct Figure {
-    std::string id;      ///< file name stem, stable: "loss-transmla-functional"
+    std::string id; ///< file name stem, stable: "loss-transmla-functional"
     std::string title;
     Axis x, y;
     std::vector<Series> series;
@@ -45,7 +46,8 @@ struct Figure {
     std::string caption;                ///< one sentence with the numbers
 };
 
-/// Train and held-out loss against steps. One layer, or all layers' held-out loss if `layer` is null.
+/// Train and held-out loss against steps. One layer, or all layers' held-out loss if `layer` is
+/// null.
 Figure lossCurves(const RunRecord& run, std::optional<LayerIndex> layer);
 /// Relative functional error per layer; before and after refinement.
 Figure layerErrors(const RunRecord& run);

@@ -11,30 +11,32 @@
 #include "core/report/figure_data.h"
 #include "core/store/records.h"
 
-namespace mla {
+namespace mla
+{
 
 struct Column {
     std::string name, unit;
-    int decimals = 3;         ///< of numbers
+    int decimals = 3; ///< of numbers
 };
-using Cell = std::variant<std::monostate, std::string, double, std::int64_t>; ///< monostate: no value
+using Cell =
+    std::variant<std::monostate, std::string, double, std::int64_t>; ///< monostate: no value
 struct Table {
     std::string id, title;
     std::vector<Column> columns;
     std::vector<std::vector<Cell>> rows;
 };
 
-/// One row per draft: converter, variant, mean relative error, perplexity, acceptance rate (%), mean
-/// acceptance length, cache elements; `original` first. The rate is pooled over the steps of all
-/// tasks, the mean of the tasks' rates stands beside it. A draft measured in several ways (k, target,
-/// backend, method, temperature) has a row for each, since such steps must not be pooled.
+/// One row per draft: converter, variant, mean relative error, perplexity, acceptance rate (%),
+/// mean acceptance length, cache elements; `original` first. The rate is pooled over the steps of
+/// all tasks, the mean of the tasks' rates stands beside it. A draft measured in several ways (k,
+/// target, backend, method, temperature) has a row for each, since such steps must not be pooled.
 Table variantTable(const StudyData& study);
-Table acceptanceTable(const StudyData& study);        ///< one row per measurement
-Table layerTable(const RunRecord& run);               ///< one row per layer
-Table figureTable(const Figure& figure);              ///< the table twin of a figure
+Table acceptanceTable(const StudyData& study); ///< one row per measurement
+Table layerTable(const RunRecord& run);        ///< one row per layer
+Table figureTable(const Figure& figure);       ///< the table twin of a figure
 
 [[nodiscard]] std::string cellText(const Cell& cell, const Column& column);
-[[nodiscard]] std::string toCsv(const Table& table);  ///< full precision
+[[nodiscard]] std::string toCsv(const Table& table); ///< full precision
 [[nodiscard]] std::string toLatex(const Table& table);
 [[nodiscard]] std::string toMarkdown(const Table& table);
 

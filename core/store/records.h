@@ -10,10 +10,11 @@
 
 #include "core/base/indices.h"
 
-namespace mla {
+namespace mla
+{
 
 struct CheckpointRecord {
-    std::string id;          ///< short name, unique in the study ("SmolLM2-135M")
+    std::string id; ///< short name, unique in the study ("SmolLM2-135M")
     std::string path;
     std::string fingerprint; ///< HfCheckpoint::fingerprint
     std::string configJson;
@@ -21,17 +22,17 @@ struct CheckpointRecord {
 
 struct CalibrationRecord {
     std::string id;
-    std::string source;                ///< "self", or the files it came from
-    int sequences = 0, length = 0;     ///< N, T
+    std::string source;                 ///< "self", or the files it came from
+    int sequences = 0, length = 0;      ///< N, T
     std::vector<std::int32_t> inputIds; ///< [N, T]
     std::vector<std::uint8_t> mask;     ///< [N, T], 1 = valid token
 };
 
 /// Loss of one layer against optimizer steps. All vectors have one entry per recorded step.
 struct LossCurve {
-    std::vector<int> step;          ///< 0 = before training
-    std::vector<double> train;      ///< NaN at step 0
-    std::vector<double> heldout;    ///< NaN where it was not evaluated
+    std::vector<int> step;       ///< 0 = before training
+    std::vector<double> train;   ///< NaN at step 0
+    std::vector<double> heldout; ///< NaN where it was not evaluated
     std::vector<double> learningRate;
 };
 
@@ -40,9 +41,9 @@ struct SpectrumRecord {
     std::vector<double> weights;     ///< of stacked [W_k; W_v]
     std::vector<double> activations; ///< of [K_nope / rho, V] (TransMLA) or of the whitened stack
     int rank = 0;                    ///< r of the run
-    double retainedEnergy = 0;       ///< sum of the leading r squared / sum of all, of `activations`
-    double effectiveRank = 0;        ///< exp(entropy of normalised squared singular values)
-    double tailBound = 0;            ///< sqrt of the energy beyond r, relative: lower bound of the error
+    double retainedEnergy = 0; ///< sum of the leading r squared / sum of all, of `activations`
+    double effectiveRank = 0;  ///< exp(entropy of normalised squared singular values)
+    double tailBound = 0;      ///< sqrt of the energy beyond r, relative: lower bound of the error
 };
 
 struct RopeRecord {
@@ -65,7 +66,8 @@ struct LayerRecord {
     std::optional<LossCurve> loss;
     std::optional<SpectrumRecord> spectrum;
     std::optional<RopeRecord> rope;
-    std::optional<FidelityRecord> before, after; ///< around refinement; a conversion has `after` only
+    std::optional<FidelityRecord> before,
+        after; ///< around refinement; a conversion has `after` only
     std::optional<double> lossBefore, lossAfter; ///< held-out loss of the run's objective
     double seconds = 0;
     bool keptConverted = false; ///< refinement did not help; converted weights stay
@@ -79,14 +81,14 @@ struct StageRecord {
 
 /// One draft: a conversion or a refinement.
 struct RunRecord {
-    std::string id;              ///< "transmla-76+32-f4/functional"; unique in the study
-    std::string variant;         ///< original | converted | partial-rope | functional
-    std::string converter;       ///< transmla | mha2mla
-    std::string checkpoint;      ///< CheckpointRecord::id of the source
-    std::string parent;          ///< run id this one refines; empty for a conversion
-    std::string calibration;     ///< CalibrationRecord::id
-    std::string settingsJson;    ///< every setting of the stage
-    std::string draftPath;       ///< directory of the draft, absolute
+    std::string id;                        ///< "transmla-76+32-f4/functional"; unique in the study
+    std::string variant;                   ///< original | converted | partial-rope | functional
+    std::string converter;                 ///< transmla | mha2mla
+    std::string checkpoint;                ///< CheckpointRecord::id of the source
+    std::string parent;                    ///< run id this one refines; empty for a conversion
+    std::string calibration;               ///< CalibrationRecord::id
+    std::string settingsJson;              ///< every setting of the stage
+    std::string draftPath;                 ///< directory of the draft, absolute
     std::string device, software, created; ///< created: ISO 8601 UTC
     std::uint64_t seed = 0;
     int kvLoraRank = 0, qkRopeHeadDim = 0;
@@ -103,30 +105,30 @@ struct RunRecord {
 /// One acceptance measurement: a (target, draft, task, method, k) row with raw per-step counts.
 struct AcceptanceRecord {
     std::string id;
-    std::string target;      ///< CheckpointRecord::id
-    std::string run;         ///< RunRecord::id, or "original"
+    std::string target; ///< CheckpointRecord::id
+    std::string run;    ///< RunRecord::id, or "original"
     std::string task;
     std::string backend = "native";
-    std::string method;      ///< replay | speculative
+    std::string method; ///< replay | speculative
     int k = 0;
     double temperature = 0;
     std::uint64_t seed = 0;
     std::int64_t tokens = 0; ///< generated tokens, EOS included, over all prompts
     double wallTime = 0;     ///< seconds
     std::string settingsJson;
-    std::optional<double> tokensPerSecond;      ///< null for replay
-    std::optional<bool> identicalToGreedy;      ///< null for replay
-    std::vector<std::int32_t> prompt;           ///< per step: which prompt, 0-based
-    std::vector<std::int32_t> drafted;          ///< per step: drafted tokens (> 0; plain steps are not here)
-    std::vector<std::int32_t> accepted;         ///< per step: accepted prefix
-    std::int64_t plainSteps = 0;                ///< steps with nothing to draft
+    std::optional<double> tokensPerSecond; ///< null for replay
+    std::optional<bool> identicalToGreedy; ///< null for replay
+    std::vector<std::int32_t> prompt;      ///< per step: which prompt, 0-based
+    std::vector<std::int32_t> drafted; ///< per step: drafted tokens (> 0; plain steps are not here)
+    std::vector<std::int32_t> accepted; ///< per step: accepted prefix
+    std::int64_t plainSteps = 0;        ///< steps with nothing to draft
 };
 
-/// The target's own greedy continuations of one task's prompts, generated once and replayed for every
-/// draft. The id is made of everything that decides the text.
+/// The target's own greedy continuations of one task's prompts, generated once and replayed for
+/// every draft. The id is made of everything that decides the text.
 struct ContinuationRecord {
-    std::string id;                    ///< hash of target fingerprint, prompt ids and settings
-    std::string target;                ///< CheckpointRecord::id
+    std::string id;     ///< hash of target fingerprint, prompt ids and settings
+    std::string target; ///< CheckpointRecord::id
     std::string task;
     std::vector<std::int32_t> offsets; ///< [prompts + 1] into `ids`
     std::vector<std::int32_t> ids;     ///< concatenated continuations, EOS included
