@@ -7,7 +7,7 @@ here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 # shellcheck source=installer/lib/common.sh
 . "$here/lib/common.sh"
 
-demo=$SOURCE/build/demo
+demo=$SOURCE/mla-draft-demo
 workbench=$SOURCE/build/bin/mla-workbench
 
 # Opens the demo study beside this script, which ends; a workbench that does not start is reported.
@@ -28,12 +28,9 @@ open_workbench() {
 configure_release
 build_release mla-draft mla-workbench
 
-if [ -f "$demo/summary.json" ]; then
-    say "the demo's results are in $demo"
-else
-    say "running the demo into $demo"
-    "$SOURCE/build/bin/mla-draft" demo -o "$demo" --overwrite
-fi
+# A complete demo is shown again, an interrupted one continued.
+say "demo in $demo"
+"$SOURCE/build/bin/mla-draft" demo -o "$demo"
 
 if [ -n "${DISPLAY:-}${WAYLAND_DISPLAY:-}" ]; then
     open_workbench
