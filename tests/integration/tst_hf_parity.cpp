@@ -22,25 +22,53 @@ const QString kCheckpoint = QStringLiteral(MLA_RESOURCES "/demo/stories260K");
 constexpr int kNewTokens = 32;
 constexpr double kLogitTolerance = 2e-3; ///< of the logits' standard deviation
 
-/// Runs a program; its JSON object from stdout, or an empty one after recording the failure.
-QJsonObject runJson(const QString& program, const QStringList& arguments, const QString& home = {})
+struct Case {
+    const char* name; ///< of the draft directory
+    QString options;  ///< of `mla-draft convert`; empty: the original checkpoint
+    int cacheElements;
+};
+
+/// stories260K: H = 8, G = 4, h = 8. Cache: 2 G h originally, r + n_r d_r after conversion.
+const std::vector<Case>& cases()
+{
+    static const std::vector<Case> all = {
+        {"stories260K", "", 2 * 4 * 8},
+        {"transmla", "transmla --kv-lora-rank 28 --qk-rope-head-dim 4 --freqfold 2", 28 + 4},
+        {"transmla-narrow", "transmla --kv-lora-rank 22 --qk-rope-head-dim 2 --freqfold 4", 22 + 2},
+        {"mha2mla", "mha2mla --kv-lora-rank 16 --qk-rope-head-dim 4", 16 + 4 * 4},
+        {"mha2mla-activation-aware",
+         "mha2mla --kv-lora-rank 16 --qk-rope-head-dim 4 --rope-select distance-weighted "
+         "--svd activation-aware",
+         16 + 4 * 4},
+        {"mha2mla-split",
+         "mha2mla --kv-lora-rank 21 --qk-rope-head-dim 4 --rope-select high --svd split",
+         21 + 4 * 4},
+        {"mha2mla-all-rotary", "mha2mla --kv-lora-rank 32 --qk-rope-head-dim 8", 32 + 4 * 8},
+    };
+    return all;
+}
+
+/// Runs a program; its standard output, or nothing after telling what went wrong.
+QByteArray run(const QString& program, const QStringList& arguments, const QString& home = {})
 {
     QProcess process;
     QProcessEnvironment environment = QProcessEnvironment::systemEnvironment();
     if (!home.isEmpty())
-        environment.insert("HF_HOME", home); // the directory's code is copied there
+        environment.insert("HF_HOME", home); // Transformers copies the directories' code there
     process.setProcessEnvironment(environment);
     process.start(program, arguments);
-    const bool finished = process.waitForFinished(600000);
+    const bool finished = process.waitForFinished(280000);
     const QByteArray out = process.readAllStandardOutput();
-    if (!finished || process.exitCode() != 0) {
-        const QByteArray told =
-            out + process.readAllStandardError() + process.errorString().toUtf8();
-        qCritical("%s %s: %s", qPrintable(program), qPrintable(arguments.join(' ')),
-                  told.constData());
-        return {};
-    }
-    return QJsonDocument::fromJson(out).object();
+    if (finished && process.exitStatus() == QProcess::NormalExit && process.exitCode() == 0)
+        return out;
+    qCritical("%s %s\n%s%s", qPrintable(program), qPrintable(arguments.join(' ')), out.constData(),
+              process.readAllStandardError().constData());
+    return {};
+}
+
+QJsonObject runJson(const QString& program, const QStringList& arguments)
+{
+    return QJsonDocument::fromJson(run(program, arguments)).object();
 }
 
 /// The tensor `logits` [T, vocab] of a safetensors file; empty on any fault.
@@ -82,102 +110,117 @@ class TestHfParity : public QObject
 
 private Q_SLOTS:
     void initTestCase();
-    void sameLogitsTokensAndCache_data();
-    void sameLogitsTokensAndCache();
+    void sameLogits_data() { rows(); }
+    void sameLogits();
+    void sameGreedyTokens_data() { rows(); }
+    void sameGreedyTokens();
+    void cacheHoldsTheLatent_data() { rows(); }
+    void cacheHoldsTheLatent();
 
 private:
-    QString m_python;
-    QString m_text;   ///< ids of a story, prompt and continuation
-    QString m_prompt; ///< ids of its beginning
+    void readStory();
+    void rows();
+    [[nodiscard]] QString directory(const Case& which) const;
+    [[nodiscard]] QJsonObject theirs() const { return m_reports[QTest::currentDataTag()]; }
+    [[nodiscard]] QString model() const;
+
     QTemporaryDir m_work;
+    QString m_text;                       ///< ids of a story: prompt and continuation
+    QString m_prompt;                     ///< ids of its beginning
+    QMap<QString, QJsonObject> m_reports; ///< of hf_logits.py, by draft
 };
 
-void TestHfParity::initTestCase()
+QString TestHfParity::directory(const Case& which) const
 {
-    m_python = qEnvironmentVariable("MLA_PYTHON");
-    if (m_python.isEmpty())
-        QSKIP("ALL-SKIPPED: MLA_PYTHON does not name a Python with transformers "
-              "(installer/setup.sh --backends)");
-    QVERIFY2(QFile::exists(kProgram), qPrintable(kProgram + " is not built"));
+    return which.options.isEmpty() ? kCheckpoint : m_work.filePath(which.name);
+}
+
+QString TestHfParity::model() const
+{
+    for (const Case& which : cases())
+        if (qstrcmp(which.name, QTest::currentDataTag()) == 0)
+            return directory(which);
+    return {};
+}
+
+void TestHfParity::rows()
+{
+    QTest::addColumn<int>("cacheElements");
+    for (const Case& which : cases())
+        QTest::newRow(which.name) << which.cacheElements;
+}
+
+void TestHfParity::readStory()
+{
     QFile golden(QStringLiteral(MLA_TEST_DATA "/golden/data/models.json"));
     QVERIFY(golden.open(QIODevice::ReadOnly));
-    const QJsonObject models =
-        QJsonDocument::fromJson(golden.readAll()).object()["models"].toObject();
-    const QJsonObject story =
-        models["stories260K"].toObject()["greedy"].toArray().first().toObject();
-    m_prompt = joined(story["prompt_ids"].toArray());
-    m_text = m_prompt + ',' + joined(story["ids"].toArray());
+    const QJsonObject models = QJsonDocument::fromJson(golden.readAll())["models"].toObject();
+    const QJsonArray greedy = models["stories260K"].toObject()["greedy"].toArray();
+    m_prompt = joined(greedy.first().toObject()["prompt_ids"].toArray());
+    m_text = m_prompt + ',' + joined(greedy.first().toObject()["ids"].toArray());
     QVERIFY(!m_prompt.isEmpty());
 }
 
-void TestHfParity::sameLogitsTokensAndCache_data()
+/// Converts every case, then asks Transformers once: importing it costs more than all models.
+void TestHfParity::initTestCase()
 {
-    QTest::addColumn<QStringList>("conversion");
-    QTest::addColumn<int>("cacheElements"); // r + n_r d_r; the original: 2 G h
-    QTest::newRow("original") << QStringList{} << 2 * 4 * 8;
-    const auto convert = [](const char* converter, int rank, int ropeDim, QStringList more) {
-        return QStringList{"--converter",        converter,
-                           "--kv-lora-rank",     QString::number(rank),
-                           "--qk-rope-head-dim", QString::number(ropeDim)} +
-               more;
-    };
-    QTest::newRow("transmla") << convert("transmla", 28, 4, {"--freqfold", "2"}) << 28 + 4;
-    QTest::newRow("transmla, freqfold 4")
-        << convert("transmla", 22, 2, {"--freqfold", "4"}) << 22 + 2;
-    QTest::newRow("mha2mla") << convert("mha2mla", 16, 4, {}) << 16 + 4 * 4;
-    QTest::newRow("mha2mla, activation-aware")
-        << convert("mha2mla", 16, 4,
-                   {"--rope-select", "distance-weighted", "--svd", "activation-aware"})
-        << 16 + 4 * 4;
-    QTest::newRow("mha2mla, split")
-        << convert("mha2mla", 21, 4, {"--rope-select", "high", "--svd", "split"}) << 21 + 4 * 4;
-    QTest::newRow("mha2mla, no position-free dims") << convert("mha2mla", 32, 8, {}) << 32 + 4 * 8;
+    const QString python = qEnvironmentVariable("MLA_PYTHON");
+    if (python.isEmpty())
+        QSKIP("ALL-SKIPPED: MLA_PYTHON does not name a Python with transformers");
+    QVERIFY2(QFile::exists(kProgram), qPrintable(kProgram + " is not built"));
+    readStory();
+    QStringList arguments = {MLA_TEST_DATA "/support/hf_logits.py"};
+    for (const Case& which : cases()) {
+        arguments << directory(which);
+        if (which.options.isEmpty())
+            continue;
+        const QStringList convert = {"convert", kCheckpoint,     "-o",   directory(which),
+                                     "--json",  "--calibration", "self", "--sequences",
+                                     "16",      "--length",      "64",   "--converter"};
+        QVERIFY(runJson(kProgram, convert + which.options.split(' ')).contains("output"));
+    }
+    arguments << "--ids" << m_text << "--out" << m_work.path();
+    arguments << "--prompt" << m_prompt << "--greedy" << QString::number(kNewTokens);
+    for (const QByteArray& line : run(python, arguments, m_work.path()).trimmed().split('\n')) {
+        const QJsonObject report = QJsonDocument::fromJson(line).object();
+        m_reports[report["name"].toString()] = report;
+    }
+    QCOMPARE(std::size_t(m_reports.size()), cases().size());
 }
 
-void TestHfParity::sameLogitsTokensAndCache()
+void TestHfParity::sameLogits()
 {
-    QFETCH(QStringList, conversion);
-    QFETCH(int, cacheElements);
-    QString model = kCheckpoint;
-    if (!conversion.isEmpty()) {
-        model = m_work.filePath(
-            QString(QTest::currentDataTag()).remove(QRegularExpression("[^a-z0-9]")));
-        const QJsonObject done =
-            runJson(kProgram, QStringList{"convert", kCheckpoint, "-o", model, "--calibration",
-                                          "self", "--sequences", "16", "--length", "64", "--json"} +
-                                  conversion);
-        QVERIFY(done.contains("output"));
-    }
-
-    const QString ours = m_work.filePath("ours.safetensors");
-    const QString theirs = m_work.filePath("theirs.safetensors");
-    QVERIFY(runJson(kProgram, {"forward", model, "--ids", m_text, "--out", ours, "--json"})
-                .contains("argmax"));
-    const QString script = QStringLiteral(MLA_TEST_DATA "/support/hf_logits.py");
-    const QJsonObject hf =
-        runJson(m_python, {script, model, "--ids", m_text, "--out", theirs}, m_work.path());
-    QVERIFY(hf.contains("spread"));
-    QCOMPARE(hf["model_class"].toString(), conversion.isEmpty()
-                                               ? QStringLiteral("LlamaForCausalLM")
-                                               : QStringLiteral("MlaDraftForCausalLM"));
-
-    const std::vector<float> a = readLogits(ours);
-    const std::vector<float> b = readLogits(theirs);
+    const QString file = m_work.filePath("ours.safetensors");
+    const QJsonObject forward = runJson(
+        kProgram, {"forward", model(), "--ids", m_text, "--out", file, "--overwrite", "--json"});
+    QCOMPARE(forward["argmax"].toArray(), theirs()["argmax"].toArray());
+    const std::vector<float> a = readLogits(file);
+    const std::vector<float> b =
+        readLogits(m_work.filePath(QString(QTest::currentDataTag()) + ".safetensors"));
     QVERIFY(!b.empty());
     QCOMPARE(a.size(), b.size());
-    const double relative = largestDifference(a, b) / hf["spread"].toDouble();
+    const double relative = largestDifference(a, b) / theirs()["spread"].toDouble();
     QVERIFY2(relative <= kLogitTolerance, qPrintable(QString::number(relative)));
+}
 
-    for (const QJsonValue& elements : hf["cache_elements"].toArray())
+void TestHfParity::sameGreedyTokens()
+{
+    const QJsonObject generated = runJson(kProgram, {"generate", model(), "--ids", m_prompt, "-n",
+                                                     QString::number(kNewTokens), "--json"});
+    QVERIFY(!theirs()["greedy"].toArray().isEmpty());
+    QCOMPARE(generated["ids"].toArray(), theirs()["greedy"].toArray());
+}
+
+void TestHfParity::cacheHoldsTheLatent()
+{
+    QFETCH(int, cacheElements);
+    const bool original = model() == kCheckpoint;
+    QCOMPARE(theirs()["model_class"].toString(),
+             QString(original ? "LlamaForCausalLM" : "MlaDraftForCausalLM"));
+    const QJsonArray layers = theirs()["cache_elements"].toArray();
+    QCOMPARE(layers.size(), 5);
+    for (const QJsonValue& elements : layers)
         QCOMPARE(elements.toInt(), cacheElements);
-
-    const QJsonObject greedy = runJson(kProgram, {"generate", model, "--ids", m_prompt, "-n",
-                                                  QString::number(kNewTokens), "--json"});
-    const QJsonObject hfGreedy = runJson(
-        m_python, {script, model, "--ids", m_prompt, "--greedy", QString::number(kNewTokens)},
-        m_work.path());
-    QVERIFY(!hfGreedy["greedy"].toArray().isEmpty());
-    QCOMPARE(greedy["ids"].toArray(), hfGreedy["greedy"].toArray());
 }
 
 QTEST_GUILESS_MAIN(TestHfParity)
