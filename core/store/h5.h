@@ -6,6 +6,7 @@
 // Lock policy. Files are written in memory and put in place by rename, so a reader elsewhere (h5py
 // holds a shared flock) never blocks a writer here. Opening takes a shared flock where the file
 // system has locks: a file that another program holds for writing is a named error.
+// External links are switched off in the whole process.
 #pragma once
 
 #include <cstddef>

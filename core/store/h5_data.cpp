@@ -82,8 +82,6 @@ Status checkStorage(const Opened& opened, const std::string& path)
 Result<Opened> openDataset(hid_t group, const std::string& path, const std::string& name,
                            std::size_t dimensions)
 {
-    if (!isHardLink(group, name))
-        return badInput("'" + path + "': is missing, a dataset is expected");
     Opened opened;
     opened.dataset = Handle(H5Dopen2(group, name.c_str(), H5P_DEFAULT), H5Dclose);
     if (!opened.dataset.valid())

@@ -14,9 +14,6 @@ namespace mla::h5
 /// The innermost entry of HDF5's error stack, which names the actual cause; cleared afterwards.
 std::string takeReason();
 
-/// A soft or external link could lead out of the file: only what the file itself holds counts.
-bool isHardLink(hid_t group, const std::string& name);
-
 /// BadInput: "'/path': what: reason of HDF5".
 Error failure(const std::string& path, const std::string& what);
 
