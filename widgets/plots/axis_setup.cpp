@@ -41,7 +41,7 @@ protected:
     QString getTickLabel(double tick, const QLocale& locale, QChar format, int precision) override
     {
         // 0.1, 1, 10 read better than powers; 10^4 and 10^-3 do not.
-        if (tick >= 0.01 && tick < 9999)
+        if (tick >= 0.001 && tick < 9999)
             return valueText(tick, 3);
         return QCPAxisTickerLog::getTickLabel(tick, locale, format, precision);
     }

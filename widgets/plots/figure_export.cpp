@@ -54,8 +54,8 @@ void paint(QPaintDevice* device, const Figure& figure, const ExportOptions& opti
     plot.setViewport(QRect(QPoint(0, 0), size));
     FigurePainter painter(&plot);
     painter.build(figure, style);
-    painter.layoutFor(size);
     painter.updateDetail();
+    painter.layoutFor(size);
 
     QCPPainter canvas;
     if (!canvas.begin(device))

@@ -16,6 +16,7 @@ namespace
 constexpr double kLayerScaleTop = 0.85;    // viridis' yellow end vanishes on white
 constexpr double kLayerScaleBottom = 0.26; // and its dark end on a dark background
 constexpr double kSideLabelAngle = -35;
+constexpr double kNoStretch = 1e-4; // the layout needs a positive factor
 
 /// The part of viridis that stands out from the background.
 QCPColorGradient layerGradient(bool dark)
@@ -196,6 +197,14 @@ void FigurePainter::addLegend()
     m_legend->setMargins(QMargins(0, 0, 0, 0));
     m_legend->setColumnSpacing(static_cast<int>(std::lround(pt(9))));
     m_legend->setRowSpacing(static_cast<int>(std::lround(pt(1.5))));
+    fillLegend();
+}
+
+void FigurePainter::fillLegend()
+{
+    if (!m_legend)
+        return;
+    m_legend->clearItems();
     for (std::size_t i = 0; i < m_drawn.size(); ++i) {
         const Series& series = m_figure.series[i];
         if (series.name.empty() || (m_layerScale && series.layer && series.role.empty()))
@@ -203,7 +212,7 @@ void FigurePainter::addLegend()
         if (m_drawn[i].bars)
             m_drawn[i].bars->addToLegend(m_legend);
         else
-            m_drawn[i].graph->addToLegend(m_legend);
+            (m_drawn[i].smooth ? m_drawn[i].smooth : m_drawn[i].graph)->addToLegend(m_legend);
     }
 }
 
@@ -220,11 +229,10 @@ void FigurePainter::addTitle()
 
 void FigurePainter::addNote()
 {
-    m_note = new QCPTextElement(m_plot, note(), scaledFont(0.88, false));
+    m_note = new QCPTextElement(m_plot, QString(), scaledFont(0.88, false));
     m_note->setTextColor(m_style.theme.mutedText);
     m_note->setTextFlags(Qt::AlignLeft | Qt::AlignVCenter);
     m_plot->plotLayout()->addElement(m_plot->plotLayout()->rowCount(), 0, m_note);
-    m_note->setVisible(false);
 }
 
 QString FigurePainter::note() const
@@ -245,10 +253,10 @@ QString FigurePainter::note() const
                : QStringLiteral("Values not drawn: ") + parts.join(QStringLiteral(", "));
 }
 
-void FigurePainter::layoutLegend(int width)
+int FigurePainter::layoutLegend(int width)
 {
     if (!m_legend)
-        return;
+        return 0;
     const QFontMetrics metrics(m_legend->font());
     int widest = 0;
     for (int i = 0; i < m_legend->itemCount(); ++i)
@@ -261,10 +269,9 @@ void FigurePainter::layoutLegend(int width)
     // Even rows look calmer than a full row and a rest.
     const int rows = (m_legend->itemCount() + columns - 1) / columns;
     const int wrap = (m_legend->itemCount() + rows - 1) / rows;
-    if (wrap == m_legend->wrap())
-        return;
     m_legend->setWrap(wrap);
     m_legend->setFillOrder(QCPLayoutGrid::foColumnsFirst, true);
+    return rows * (metrics.height() + m_legend->rowSpacing());
 }
 
 void FigurePainter::layoutFor(const QSize& size)
@@ -272,34 +279,52 @@ void FigurePainter::layoutFor(const QSize& size)
     const int em = m_style.font.pixelSize();
     const int frame = m_plot->plotLayout()->margins().left() * 2;
     const int scale = m_scale ? 6 * em : 0;
-    layoutLegend(size.width() - frame - scale - em);
-    if (m_title)
-        m_title->setText(wrapped(QString::fromStdString(m_figure.title),
-                                 QFontMetrics(m_title->font()), size.width() - frame - scale));
+    int height = size.height() - frame - 4 * em - layoutLegend(size.width() - frame - scale - em);
+    if (m_title) {
+        const QFontMetrics metrics(m_title->font());
+        const QString text =
+            wrapped(QString::fromStdString(m_figure.title), metrics, size.width() - frame - scale);
+        m_title->setText(text);
+        height -= metrics.height() * (1 + static_cast<int>(text.count(QLatin1Char('\n'))));
+    }
     const int width = std::max(1, size.width() - frame - 5 * em - scale);
-    const int height = std::max(1, size.height() - frame - 4 * em);
+    height = std::max(1, height);
     m_plot->xAxis->ticker()->setTickCount(std::clamp(width / (6 * em), 2, 10));
-    m_plot->yAxis->ticker()->setTickCount(std::clamp(height / (4 * em), 2, 8));
+    m_plot->yAxis->ticker()->setTickCount(std::clamp(height / (3 * em), 2, 8));
     const QFontMetrics metrics(m_plot->xAxis->labelFont());
     m_plot->xAxis->setLabel(wrapped(axisTitle(m_figure.x), metrics, width));
     m_plot->yAxis->setLabel(wrapped(axisTitle(m_figure.y), metrics, height));
     if (m_scale) {
-        m_scale->axis()->ticker()->setTickCount(std::clamp(height / (4 * em), 2, 8));
+        m_scale->axis()->ticker()->setTickCount(std::clamp(height / (3 * em), 2, 8));
         m_scale->axis()->setLabel(wrapped(m_scaleTitle, metrics, height));
     }
     layoutCategories(width);
+    // Only the plot itself grows: everything else keeps the size of its text.
+    QCPLayoutGrid* rows = m_plot->plotLayout();
+    for (int row = 0; row < rows->rowCount(); ++row)
+        rows->setRowStretchFactor(row,
+                                  rows->element(row, 0) == m_plot->axisRect() ? 1 : kNoStretch);
 }
 
+/// Names beside each other, in several lines if need be; slanted where a single word is too wide.
 void FigurePainter::layoutCategories(int width)
 {
-    if (m_figure.x.categories.empty())
+    const auto ticker = m_plot->xAxis->ticker().dynamicCast<QCPAxisTickerText>();
+    if (!ticker || m_figure.x.categories.empty())
         return;
-    const int em = m_style.font.pixelSize();
     const QFontMetrics metrics(m_plot->xAxis->tickLabelFont());
-    int widest = 0;
-    for (const std::string& name : m_figure.x.categories)
-        widest = std::max(widest, metrics.horizontalAdvance(QString::fromStdString(name)));
-    const bool fits = (widest + em) * static_cast<int>(m_figure.x.categories.size()) <= width;
+    const int room =
+        width / static_cast<int>(m_figure.x.categories.size()) - m_style.font.pixelSize() / 2;
+    bool fits = true;
+    QStringList names;
+    for (const std::string& category : m_figure.x.categories) {
+        names << wrapped(QString::fromStdString(category), metrics, room);
+        for (const QString& line : names.last().split(QLatin1Char('\n')))
+            fits = fits && metrics.horizontalAdvance(line) <= room;
+    }
+    ticker->clear();
+    for (int i = 0; i < names.size(); ++i)
+        ticker->addTick(i, fits ? names[i] : QString(names[i]).replace('\n', ' '));
     m_plot->xAxis->setTickLabelRotation(fits ? 0 : kSideLabelAngle);
 }
 

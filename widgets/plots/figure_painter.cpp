@@ -13,9 +13,10 @@ namespace mla::ui
 namespace
 {
 
-constexpr int kLayerScaleFrom = 7; // from so many layers on, a colour scale replaces the legend
-constexpr int kPointsPerUnit = 32; // points handed to the plot per drawing unit of width
-constexpr int kSmallestBudget = 20'000; // never thin out below this
+constexpr int kLayerScaleFrom = 7;     // from so many layers on, a colour scale replaces the legend
+constexpr int kPointsPerUnit = 8;      // points handed to the plot per drawing unit of width
+constexpr int kManyPoints = 3'000;     // more are drawn fast where the style asks for it
+constexpr int kSmallestBudget = 8'000; // never thin out below this
 
 } // namespace
 
@@ -51,7 +52,8 @@ void FigurePainter::reset()
     m_plot->yAxis = rect->axis(QCPAxis::atLeft);
     m_plot->xAxis2 = rect->axis(QCPAxis::atTop);
     m_plot->yAxis2 = rect->axis(QCPAxis::atRight);
-    for (QCPAxis* axis : rect->axes()) {
+    // In a fixed order: rect->axes() comes in hash order, and files must not depend on that.
+    for (QCPAxis* axis : {m_plot->xAxis, m_plot->yAxis, m_plot->xAxis2, m_plot->yAxis2}) {
         axis->setLayer(QStringLiteral("axes"));
         axis->grid()->setLayer(QStringLiteral("grid"));
     }
@@ -71,7 +73,6 @@ void FigurePainter::build(const Figure& figure, const PaintStyle& style)
     if (m_layerScale)
         addLayerScale();
     addMark();
-    addNote();
     addLegend();
     addTitle();
     setFullRange();
@@ -107,13 +108,15 @@ void FigurePainter::styleFrame()
         axis->setLabelPadding(static_cast<int>(std::lround(pt(2.5))));
         axis->grid()->setPen(penOf(theme.grid, pt(0.5)));
         axis->grid()->setSubGridPen(penOf(theme.subGrid, pt(0.4)));
-        axis->grid()->setZeroLinePen(penOf(theme.axis, pt(0.5)));
+        axis->grid()->setZeroLinePen(
+            penOf(axis == m_plot->yAxis ? theme.axis : theme.grid, pt(0.5)));
         axis->grid()->setSubGridVisible(false);
         axis->setPadding(0);
     }
     const bool bars = std::any_of(m_figure.series.begin(), m_figure.series.end(),
                                   [](const auto& s) { return s.kind == Series::Kind::Bars; });
-    setUpAxis(m_plot->xAxis, m_figure.x, hasIntegerX(m_figure));
+    m_integerX = hasIntegerX(m_figure);
+    setUpAxis(m_plot->xAxis, m_figure.x, m_integerX);
     setUpAxis(m_plot->yAxis, m_figure.y, m_figure.heatmap.has_value());
     m_plot->xAxis->grid()->setVisible(!bars && !m_figure.heatmap);
     m_plot->yAxis->grid()->setVisible(!m_figure.heatmap);
@@ -183,6 +186,7 @@ void FigurePainter::setSmoothing(double weight)
         }
         styleSeries(i);
     }
+    fillLegend();
 }
 
 void FigurePainter::fillSmooth(Drawn& drawn)
@@ -191,8 +195,10 @@ void FigurePainter::fillSmooth(Drawn& drawn)
     drawn.smoothData.reset(new QCPGraphDataContainer);
     for (auto it = drawn.data->raw()->constBegin(); it != drawn.data->raw()->constEnd(); ++it)
         drawn.smoothData->add(QCPGraphData(it->key, drawn.smoother->next(it->value)));
-    if (!drawn.smooth)
+    if (!drawn.smooth) {
         drawn.smooth = m_plot->addGraph();
+        drawn.smooth->setName(drawn.graph->name());
+    }
     drawn.smooth->setData(drawn.smoothData);
 }
 
@@ -251,12 +257,16 @@ void FigurePainter::updateDetail()
         const GraphData level = drawn.data->forRange(range.lower, range.upper, budget);
         if (drawn.graph->data() != level)
             drawn.graph->setData(level);
+        const bool many = m_style.fast && level->size() > kManyPoints;
+        drawn.graph->setAntialiased(!many);
+        if (many)
+            drawn.graph->setPen(QPen(drawn.graph->pen().color(), 1));
     }
     const QString text = note();
-    if (text != m_note->text()) {
+    if (!text.isEmpty() && !m_note)
+        addNote();
+    if (m_note)
         m_note->setText(text);
-        m_note->setVisible(!text.isEmpty());
-    }
 }
 
 QColor FigurePainter::colorOf(int series) const

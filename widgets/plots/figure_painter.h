@@ -22,6 +22,7 @@ struct PaintStyle {
     double unitsPerPt = 1; ///< drawing units in a point
     double linePt = 1;
     bool showTitle = false;
+    bool fast = false; ///< curves of very many points thin and without smoothing of edges
 };
 
 /// A curve of more points is drawn without markers.
@@ -34,7 +35,7 @@ public:
 
     /// Replaces everything on the plot; sets the full ranges.
     void build(const Figure& figure, const PaintStyle& style);
-    /// Adapts tick labels and legend to a drawing of this size; call before drawing.
+    /// Adapts labels and legend to a drawing of this size; call before drawing, last.
     void layoutFor(const QSize& size);
     /// Picks for each curve the copy that suits the visible range; call before drawing.
     void updateDetail();
@@ -47,6 +48,7 @@ public:
     /// "2 values not drawn: ..." or empty.
     [[nodiscard]] QString note() const;
     [[nodiscard]] const Figure& figure() const { return m_figure; }
+    [[nodiscard]] bool integerX() const { return m_integerX; }
     [[nodiscard]] const PaintStyle& style() const { return m_style; }
     /// Colour of a series as drawn; invalid for an unknown index.
     [[nodiscard]] QColor colorOf(int series) const;
@@ -81,7 +83,8 @@ private:
     void addLayerScale();
     void addScale(const QCPRange& range, const QCPColorGradient& gradient, const Axis& axis,
                   bool integer);
-    void layoutLegend(int width);
+    void fillLegend();
+    int layoutLegend(int width); ///< returns its height
     void layoutCategories(int width);
     void chooseColors();
     void styleSeries(int index);
@@ -103,6 +106,7 @@ private:
     QCPItemRect* m_selection = nullptr;
     std::optional<int> m_selectedLayer;
     double m_smoothing = 0;
+    bool m_integerX = false;
     bool m_layerScale = false; ///< many layers: coloured along a scale instead of a legend
 };
 

@@ -99,7 +99,7 @@ QString hoverText(const FigurePainter& painter, double x, double y)
             [&](const Nearest& a, const Nearest& b) { return distance(a) < distance(b); });
         found.resize(1);
     }
-    QStringList lines{positionText(found.front().x, figure.x, hasIntegerX(figure))};
+    QStringList lines{positionText(found.front().x, figure.x, painter.integerX())};
     for (const Nearest& point : found) {
         const QString name = QString::fromStdString(figure.series[point.series].name);
         lines << QStringLiteral("%1: %2").arg(

@@ -140,8 +140,10 @@ void PlotView::Private::connectPlot()
             [this](QMouseEvent* event) { hover(event->position()); });
     connect(plot, &QCustomPlot::mouseDoubleClick, q, [this] { q->resetView(); });
     connect(plot, &QCustomPlot::beforeReplot, q, [this] {
-        painter.layoutFor(plot->viewport().size());
+        if (empty)
+            return;
         painter.updateDetail();
+        painter.layoutFor(plot->viewport().size());
     });
     replotTimer.setSingleShot(true);
     replotTimer.setInterval(kReplotMs);
@@ -158,6 +160,7 @@ PaintStyle PlotView::Private::style() const
                                                    : q->font().pixelSize();
     style.font.setPixelSize(std::max(9, static_cast<int>(std::lround(size * 0.92))));
     style.linePt = kScreenLinePt;
+    style.fast = true;
     return style;
 }
 

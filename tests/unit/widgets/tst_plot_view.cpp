@@ -251,7 +251,8 @@ void TestPlotView::longCurvesAreThinnedOut()
 void TestPlotView::lonePointsAreSeen()
 {
     CurveData curve;
-    for (const double y : {1.0, NAN, 2.0, NAN, 3.0, 4.0})
+    constexpr double gap = std::numeric_limits<double>::quiet_NaN();
+    for (const double y : {1.0, gap, 2.0, gap, 3.0, 4.0})
         curve.append(curve.size(), y);
     QCOMPARE(curve.isolated()->size(), 2);
     QCOMPARE(curve.isolated()->at(1)->value, 2.0);
@@ -319,8 +320,10 @@ void TestPlotView::cursorsAreLinkedWithoutEcho()
     QSignalSpy moved(&view, &PlotView::cursorMoved);
     view.setCursor(1.5);
     QCOMPARE(moved.size(), 0);
-    QTest::mouseMove(view.plot(), pixel(view, 1, 2));
-    QTRY_VERIFY(moved.size() > 0);
+    const QPointF at = pixel(view, 1, 2);
+    QMouseEvent move(QEvent::MouseMove, at, view.plot()->mapToGlobal(at), Qt::NoButton, {}, {});
+    QApplication::sendEvent(view.plot(), &move);
+    QCOMPARE(moved.size(), 1);
     QVERIFY(std::abs(moved.last()[0].toDouble() - 1) < 0.05);
 }
 
