@@ -20,7 +20,7 @@ public:
     std::string name() const override { return "convert"; }
     std::string summary() const override
     {
-        return "convert a model's GQA attention to MLA: one latent per token instead of keys and "
+        return "convert a model's GQA attention to MLA: a latent instead of keys and "
                "values";
     }
     std::string examples() const override
@@ -84,7 +84,7 @@ private:
         m_freqfoldOption =
             parser
                 .add_option("--freqfold", m_freqfold,
-                            "neighbouring frequencies treated as one; a multiple of head_dim/D")
+                            "neighbouring frequencies treated as one, a multiple of\nhead_dim/D")
                 ->type_name("N")
                 ->default_str("head_dim/D, the smallest")
                 ->group(transmlaGroup);
@@ -98,8 +98,9 @@ private:
                 ->group(mha2mlaGroup);
         m_svdOption =
             parser
-                .add_option("--svd", m_request.settings.svd,
-                            "factorisation: joint, split or activation-aware (best at small ranks)")
+                .add_option(
+                    "--svd", m_request.settings.svd,
+                    "factorisation: joint, split or activation-aware (best at\nsmall ranks)")
                 ->type_name("NAME")
                 ->capture_default_str()
                 ->group(mha2mlaGroup);

@@ -38,7 +38,7 @@ void addCommonOptions(CLI::App& parser, CommonOptions& options)
 {
     parser
         .add_option("--device", options.compute.device,
-                    "auto, cpu, cuda or cuda:N; auto takes a GPU when one can be used")
+                    "auto, cpu, cuda or cuda:N; auto takes a GPU when there is one")
         ->type_name("DEVICE")
         ->check(CLI::Validator(checkDevice, ""))
         ->capture_default_str()
@@ -63,7 +63,7 @@ CLI::Option* addCalibrationOptions(CLI::App& parser, CalibrationSettings& settin
 {
     CLI::Option* source = parser.add_option(
         "--calibration", settings.source,
-        "self (text sampled from the model itself), self:FILE (prompts of FILE),\n"
+        "self (text sampled from the model itself), self:FILE (prompts\nof FILE), "
         "or text or JSONL files, joined by commas");
     CLI::Option* sequences =
         parser.add_option("--sequences", settings.sequences, "calibration sequences");
