@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/model/causal_attention.h"
 
-#include <torch/csrc/autograd/custom_function.h>
+#include <torch/autograd.h>
 
 #include <algorithm>
 #include <limits>
-
-#include <torch/autograd.h>
 
 namespace mla
 {
