@@ -10,6 +10,12 @@ function(mla_add_test source library)
       list(APPEND labels ${extra})
     endif()
   endforeach()
+  if(TARGET ${name})
+    # Two folders may test things of the same name.
+    cmake_path(GET source PARENT_PATH folder)
+    cmake_path(GET folder FILENAME folder)
+    set(name ${folder}_${name})
+  endif()
 
   add_executable(${name} ${source})
   target_link_libraries(${name} PRIVATE ${library} Qt6::Test)

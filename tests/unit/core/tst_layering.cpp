@@ -81,6 +81,12 @@ QStringList waysTo(const QRegularExpression& forbidden, const QStringList& files
     return ways;
 }
 
+/// A failure that lists every finding.
+void expectNone(const QStringList& findings)
+{
+    QVERIFY2(findings.isEmpty(), qPrintable(findings.join(QLatin1Char('\n'))));
+}
+
 const QRegularExpression qt(QStringLiteral("^<?([Qq]t?[A-Z]\\w*(/|>|$)|qcustomplot\\.h)"));
 const QRegularExpression torchOrHdf5(QStringLiteral("^<?(torch|ATen|c10|caffe2|hdf5|H5)"));
 
@@ -120,13 +126,13 @@ void TestLayering::everyFileNamesItsLicence()
             if (!head.contains(QLatin1String("SPDX-License-Identifier: GPL-3.0-or-later")))
                 unmarked << file;
         }
-    QCOMPARE(unmarked, QStringList());
+    expectNone(unmarked);
 }
 
 void TestLayering::coreAndCommandLineAreFreeOfQt()
 {
-    QCOMPARE(waysTo(qt, sourcesBelow(QStringLiteral("core"))), QStringList());
-    QCOMPARE(waysTo(qt, sourcesBelow(QStringLiteral("app/cli"))), QStringList());
+    expectNone(waysTo(qt, sourcesBelow(QStringLiteral("core"))));
+    expectNone(waysTo(qt, sourcesBelow(QStringLiteral("app/cli"))));
 }
 
 void TestLayering::corePrintsNothing()
@@ -139,13 +145,13 @@ void TestLayering::corePrintsNothing()
         for (const QString& line : linesOf(file))
             if (printing.match(line).hasMatch())
                 found << file + QStringLiteral(": ") + line.trimmed();
-    QCOMPARE(found, QStringList());
+    expectNone(found);
 }
 
 void TestLayering::windowsAreFreeOfTorchAndHdf5()
 {
-    QCOMPARE(waysTo(torchOrHdf5, sourcesBelow(QStringLiteral("widgets"))), QStringList());
-    QCOMPARE(waysTo(torchOrHdf5, sourcesBelow(QStringLiteral("app/workbench"))), QStringList());
+    expectNone(waysTo(torchOrHdf5, sourcesBelow(QStringLiteral("widgets"))));
+    expectNone(waysTo(torchOrHdf5, sourcesBelow(QStringLiteral("app/workbench"))));
 }
 
 void TestLayering::layersPointDownwards_data()
@@ -172,7 +178,7 @@ void TestLayering::layersPointDownwards()
             for (const QString& layer : above)
                 if (include.startsWith(layer))
                     upward << file + QStringLiteral(" > ") + include;
-    QCOMPARE(upward, QStringList());
+    expectNone(upward);
 }
 
 void TestLayering::coreFoldersKeepTheirOrder()
@@ -200,7 +206,7 @@ void TestLayering::coreFoldersKeepTheirOrder()
                 wrong << file + QStringLiteral(" > ") + include;
         }
     }
-    QCOMPARE(wrong, QStringList());
+    expectNone(wrong);
 }
 
 void TestLayering::onlyTheStoreKnowsHdf5()
@@ -213,7 +219,7 @@ void TestLayering::onlyTheStoreKnowsHdf5()
                 for (const QString& include : includesOf(file))
                     if (hdf5.match(include).hasMatch())
                         others << file + QStringLiteral(" > ") + include;
-    QCOMPARE(others, QStringList());
+    expectNone(others);
 }
 
 QTEST_APPLESS_MAIN(TestLayering)
