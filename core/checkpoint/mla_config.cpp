@@ -118,9 +118,14 @@ Status parseMla(const nlohmann::json& config, const std::string& origin, ModelCo
     restoreSourceHeads(reader, mla, model);
     if (mla.converter.empty())
         reader.fail("converter", "is empty");
-    if (mla.qkRopeHeadDim % 2 != 0 || mla.qkRopeHeadDim > model.headDim)
-        reader.fail("qk_rope_head_dim", "must be even and at most original_head_dim = " +
-                                            std::to_string(model.headDim));
+    // One rotary key head may gather the dims of all KV heads.
+    const std::int64_t keyDims = std::int64_t{model.numKeyValueHeads} * model.headDim;
+    if (mla.qkRopeHeadDim % 2 != 0 || std::int64_t{mla.ropeKeyHeads} * mla.qkRopeHeadDim > keyDims)
+        reader.fail("qk_rope_head_dim",
+                    "must be even, and " + std::to_string(mla.ropeKeyHeads) +
+                        " rotary key heads of it at most original_num_key_value_heads * "
+                        "original_head_dim = " +
+                        std::to_string(keyDims));
     divides(reader, "rope_key_heads", mla.ropeKeyHeads, model.numAttentionHeads, "attention heads");
     divides(reader, "kv_up_heads", mla.kvUpHeads, model.numAttentionHeads, "attention heads");
     if (mla.attentionScale <= 0)
