@@ -18,11 +18,11 @@ Result<ReplayResult> replay(const Decoder& draft, const std::vector<int>& prompt
     const auto length = static_cast<std::int64_t>(continuation.size());
     const torch::Tensor hidden = draft.hiddenStates(idTensor(text, draft.device()))[0];
     const torch::Tensor logits = draft.ends().logits(hidden.narrow(0, start - 1, length));
-    const torch::Tensor margins = topTwoMargin(logits).to(torch::kCPU, torch::kFloat32);
     for (std::int64_t i = 0; i < length; ++i) {
-        const int choice = greedyTokens(logits[i], stop, static_cast<int>(i)).item<int>();
+        const torch::Tensor allowed = allowedLogits(logits[i], stop, static_cast<int>(i));
+        const int choice = allowed.argmax(-1).item<int>();
         out.matches.push_back(choice == continuation[static_cast<std::size_t>(i)]);
-        out.margins.push_back(margins[i].item<float>());
+        out.margins.push_back(topTwoMargin(allowed).item<float>());
     }
     return out;
 }

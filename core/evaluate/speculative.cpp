@@ -51,9 +51,10 @@ Result<SpeculativeResult> speculate(JobContext& job, const Decoder& target, cons
         std::vector<int> proposal = text;
         for (int i = 0; i < drafted; ++i) {
             const torch::Tensor logits = proposer.catchUp(proposal);
-            const torch::Tensor last = logits[logits.size(0) - 1];
-            proposal.push_back(greedyTokens(last, stop, position + i).item<int>());
-            out.draftMargins.push_back(topTwoMargin(last).item<float>());
+            const torch::Tensor allowed =
+                allowedLogits(logits[logits.size(0) - 1], stop, position + i);
+            proposal.push_back(allowed.argmax(-1).item<int>());
+            out.draftMargins.push_back(topTwoMargin(allowed).item<float>());
         }
         const torch::Tensor logits = verifier.catchUp(proposal); // [drafted + 1, V]
         int accepted = 0;

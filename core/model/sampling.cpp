@@ -31,10 +31,7 @@ Status checkIds(const ModelConfig& config, const std::vector<int>& ids, std::int
     return {};
 }
 
-namespace
-{
-
-torch::Tensor withoutEos(const torch::Tensor& logits, const StopRule& stop, int produced)
+torch::Tensor allowedLogits(const torch::Tensor& logits, const StopRule& stop, int produced)
 {
     if (produced >= stop.minNewTokens || stop.eosIds.empty())
         return logits;
@@ -45,11 +42,9 @@ torch::Tensor withoutEos(const torch::Tensor& logits, const StopRule& stop, int 
     return masked;
 }
 
-} // namespace
-
 torch::Tensor greedyTokens(const torch::Tensor& logits, const StopRule& stop, int produced)
 {
-    return withoutEos(logits, stop, produced).argmax(-1);
+    return allowedLogits(logits, stop, produced).argmax(-1);
 }
 
 torch::Tensor sampleTokens(const torch::Tensor& logits, double temperature,
@@ -88,7 +83,7 @@ Result<Continuation> continuePrompt(JobContext& job, const Decoder& model,
         if (job.stopRequested())
             return cancelled();
         const int produced = static_cast<int>(out.ids.size());
-        const torch::Tensor allowed = withoutEos(logits, stop, produced);
+        const torch::Tensor allowed = allowedLogits(logits, stop, produced);
         const torch::Tensor token =
             temperature > 0 ? sampleTokens(allowed, temperature, *generator) : allowed.argmax(-1);
         out.ids.push_back(token.item<int>());

@@ -18,8 +18,11 @@ struct StopRule {
     [[nodiscard]] bool isEos(int id) const;
 };
 
-/// Greedy choice per row of logits [.., V], as int64 [..]: the lowest id of equal maxima.
-/// While `produced` < minNewTokens the eos ids are masked out.
+/// The logits that a choice is made from: while `produced` < minNewTokens the eos ids are at -inf.
+torch::Tensor allowedLogits(const torch::Tensor& logits, const StopRule& stop, int produced);
+
+/// Greedy choice per row of logits [.., V], as int64 [..]: the lowest id of equal maxima,
+/// among the allowed ones.
 torch::Tensor greedyTokens(const torch::Tensor& logits, const StopRule& stop, int produced);
 
 /// One sample per row of logits [B, V] from softmax(logits / temperature), with one uniform number
