@@ -1,15 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/workbench/main_window.h"
 
-#include <QAbstractButton>
-#include <QActionGroup>
 #include <QCloseEvent>
 #include <QDesktopServices>
 #include <QFileDialog>
 #include <QFileInfo>
 #include <QLabel>
 #include <QMenuBar>
-#include <QMessageBox>
 #include <QMimeData>
 #include <QProgressBar>
 #include <QSettings>
@@ -17,11 +14,14 @@
 #include <QUrl>
 #include <QVBoxLayout>
 
+#include "app/workbench/boxes.h"
 #include "app/workbench/dock_area.h"
 #include "app/workbench/selection_bar.h"
+#include "app/workbench/theme_menu.h"
 #include "core/report/figure_data.h"
 #include "widgets/common/plain_text.h"
 #include "widgets/common/recent_files.h"
+#include "widgets/common/theme.h"
 #include "widgets/pages/acceptance_page.h"
 #include "widgets/pages/jobs_page.h"
 #include "widgets/pages/refinement_page.h"
@@ -36,7 +36,6 @@ namespace
 {
 const auto geometryKey = QStringLiteral("layout/geometry");
 const auto sessionKey = QStringLiteral("session/study");
-const auto themeKey = QStringLiteral("theme");
 } // namespace
 
 Services coreServices()
@@ -71,7 +70,6 @@ MainWindow::MainWindow(Services services, QWidget* parent)
     resize(1360, 880);
     restoreGeometry(QSettings().value(geometryKey).toByteArray());
     m_docks->restoreLayout();
-    setTheme(static_cast<Theme>(QSettings().value(themeKey, int(Theme::System)).toInt()));
     showTitle();
     showJobState();
 }
@@ -154,18 +152,7 @@ void MainWindow::buildViewMenu()
     addAction(menu, tr("&All layers"), Qt::ALT | Qt::Key_Home,
               [this] { m_selection.setLayer(std::nullopt); });
     menu->addSeparator();
-    QMenu* themes = menu->addMenu(tr("&Theme"));
-    auto* group = new QActionGroup(this);
-    const auto stored = static_cast<Theme>(QSettings().value(themeKey, int(Theme::System)).toInt());
-    const std::pair<QString, Theme> choices[] = {{tr("As the &system"), Theme::System},
-                                                 {tr("&Light"), Theme::Light},
-                                                 {tr("&Dark"), Theme::Dark}};
-    for (const auto& [title, theme] : choices) {
-        QAction* action = addAction(themes, title, {}, [this, theme = theme] { setTheme(theme); });
-        action->setCheckable(true);
-        action->setChecked(theme == stored);
-        group->addAction(action);
-    }
+    menu->addMenu(new ThemeMenu(tr("&Theme"), menu));
     addAction(menu, tr("&Dismiss messages"), Qt::CTRL | Qt::SHIFT | Qt::Key_M,
               [this] { m_messages->dismissAll(); });
     QAction* full = addAction(menu, tr("&Full screen"), QKeySequence::FullScreen,
@@ -176,7 +163,7 @@ void MainWindow::buildViewMenu()
 void MainWindow::buildHelpMenu()
 {
     QMenu* menu = menuBar()->addMenu(tr("&Help"));
-    addAction(menu, tr("&About"), {}, [this] { showAbout(); });
+    addAction(menu, tr("&About"), {}, [this] { showAbout(this); });
 }
 
 void MainWindow::buildStatusBar()
@@ -350,13 +337,6 @@ void MainWindow::showTitle()
     m_closeStudy->setEnabled(!path.isEmpty());
 }
 
-void MainWindow::setTheme(Theme theme)
-{
-    QSettings().setValue(themeKey, int(theme));
-    if (auto* application = qobject_cast<QApplication*>(QCoreApplication::instance()))
-        applyTheme(*application, theme);
-}
-
 void MainWindow::fail(const QString& title, const Error& error)
 {
     m_messages->post(errorNotice(title, error));
@@ -382,32 +362,20 @@ void MainWindow::closeEvent(QCloseEvent* event)
     if (m_jobs.busy()) {
         event->ignore();
         if (!m_closing)
-            askBeforeClosing();
+            askToStopAndClose(this, [this] { stopAndClose(); });
         return;
     }
     saveSession();
     event->accept();
 }
 
-void MainWindow::askBeforeClosing()
+void MainWindow::stopAndClose()
 {
-    auto* box = new QMessageBox(QMessageBox::Question, tr("A job is running"),
-                                tr("Stop the running job and close? Finished layers and drafts "
-                                   "are kept, and the run can be resumed later."),
-                                QMessageBox::NoButton, this);
-    box->setAttribute(Qt::WA_DeleteOnClose);
-    const QAbstractButton* stop = box->addButton(tr("Stop and close"), QMessageBox::AcceptRole);
-    box->addButton(tr("Keep running"), QMessageBox::RejectRole);
-    connect(box, &QMessageBox::buttonClicked, this, [this, stop](QAbstractButton* clicked) {
-        if (clicked != stop)
-            return;
-        m_closing = true;
-        if (m_jobs.busy())
-            m_jobs.cancelAll();
-        else
-            close(); // it ended while the question stood
-    });
-    box->open();
+    m_closing = true;
+    if (m_jobs.busy())
+        m_jobs.cancelAll(); // showEnd() closes
+    else
+        close(); // it ended while the question stood
 }
 
 void MainWindow::dragEnterEvent(QDragEnterEvent* event)
@@ -426,19 +394,6 @@ void MainWindow::dropEvent(QDropEvent* event)
         openRunDialog()->setCheckpoint(path);
     else
         openStudy(path);
-}
-
-void MainWindow::showAbout()
-{
-    auto* box = new QMessageBox(
-        QMessageBox::NoIcon, tr("About"),
-        tr("MLA Draft Workbench %1\n\nConverts GQA draft models to MLA, refines them layer by "
-           "layer, and measures what their target accepts.\n\nLicence: GPL-3.0-or-later")
-            .arg(QCoreApplication::applicationVersion()),
-        QMessageBox::Ok, this);
-    box->setIconPixmap(applicationIcon().pixmap(64));
-    box->setAttribute(Qt::WA_DeleteOnClose);
-    box->open();
 }
 
 } // namespace mla::ui

@@ -5,7 +5,6 @@
 #include <QMainWindow>
 
 #include "widgets/common/message_bar.h"
-#include "widgets/common/theme.h"
 #include "widgets/dialogs/new_run_dialog.h"
 #include "widgets/jobs/study_jobs.h"
 #include "widgets/models/selection_model.h"
@@ -14,7 +13,6 @@
 
 class QLabel;
 class QProgressBar;
-class QPushButton;
 
 namespace mla::ui
 {
@@ -79,11 +77,9 @@ private:
     void revealFiles(JobId job);
     void writeFigures(const QString& directory, const QStringList& formats);
     void showTitle();
-    void setTheme(Theme theme);
     void fail(const QString& title, const Error& error);
     void saveSession();
-    void askBeforeClosing();
-    void showAbout();
+    void stopAndClose();
 
     Services m_services;
     StudyDocument m_document;

@@ -2,6 +2,7 @@
 #include "widgets/dialogs/new_run_dialog.h"
 
 #include <algorithm>
+#include <limits>
 
 #include <QCheckBox>
 #include <QComboBox>
@@ -88,7 +89,8 @@ NewRunDialog::NewRunDialog(ModelInspector inspect, QWidget* parent)
     layout->addWidget(buildFooter());
     resize(QSize(1080, 780).boundedTo(screen()->availableSize() * 0.95));
 
-    m_sections = findChildren<FormSection*>().toVector().toStdVector();
+    const QList<FormSection*> sections = findChildren<FormSection*>();
+    m_sections.assign(sections.begin(), sections.end());
     for (ConverterSection* section : {m_transmla, m_mha2mla})
         connect(section, &ConverterSection::changed, this, &NewRunDialog::check);
     watch(m_checkpoint);

@@ -3,10 +3,10 @@
 
 #include <algorithm>
 #include <map>
-#include <tuple>
 
 #include <QCoreApplication>
 
+#include "core/report/acceptance_groups.h"
 #include "widgets/common/plain_text.h"
 
 namespace mla::ui
@@ -14,24 +14,6 @@ namespace mla::ui
 
 namespace
 {
-
-std::vector<StepCount> stepsOf(const AcceptanceRecord& record, int firstPrompt)
-{
-    const std::size_t count =
-        std::min({record.prompt.size(), record.drafted.size(), record.accepted.size()});
-    std::vector<StepCount> steps(count);
-    for (std::size_t i = 0; i < count; ++i)
-        steps[i] = {firstPrompt + record.prompt[i], record.drafted[i], record.accepted[i]};
-    return steps;
-}
-
-/// Everything of a measurement but the draft and the task.
-using Settings = std::tuple<std::string, std::string, std::string, int, double, std::string>;
-Settings settingsOf(const AcceptanceRecord& record)
-{
-    return {record.target, record.backend,     record.method,
-            record.k,      record.temperature, record.settingsJson};
-}
 
 /// The conversion a draft stems from; for "original" and unknown runs the id itself.
 std::string conversionOf(const StudyData& study, const std::string& run)
@@ -58,7 +40,7 @@ AcceptanceRow describe(const StudyData& study, const AcceptanceRecord& record)
 
 struct Measured {
     AcceptanceRow row;
-    Settings settings;
+    Protocol protocol;
     std::string conversion;
 };
 
@@ -69,36 +51,34 @@ std::optional<double> deltaAgainstBaseline(const Measured& cell, const std::vect
     const auto baseline = std::find_if(all.begin(), all.end(), [&](const Measured& other) {
         return other.row.variant == QLatin1String("partial-rope") &&
                other.conversion == cell.conversion && other.row.pooled == cell.row.pooled &&
-               other.row.task == cell.row.task && other.settings == cell.settings;
+               other.row.task == cell.row.task && other.protocol == cell.protocol;
     });
     if (baseline == all.end())
         return std::nullopt;
     return 100 * (cell.row.metrics.acceptanceRate - baseline->row.metrics.acceptanceRate);
 }
 
-/// Pools the tasks of every (draft, settings) group that has more than one.
+Measured measure(const StudyData& study, const AcceptanceRows& records)
+{
+    const AcceptanceRecord& first = *records.front();
+    Measured cell{describe(study, first), protocolOf(first), conversionOf(study, first.run)};
+    cell.row.metrics = pooledMetrics(records);
+    return cell;
+}
+
+/// Pools the tasks of every draft and protocol that has more than one.
 void addPooledRows(const StudyData& study, std::vector<Measured>& measured)
 {
-    std::map<std::pair<std::string, Settings>, std::vector<const AcceptanceRecord*>> groups;
+    std::map<std::pair<std::string, Protocol>, AcceptanceRows> groups;
     for (const AcceptanceRecord& record : study.acceptance)
-        groups[{record.run, settingsOf(record)}].push_back(&record);
+        groups[{record.run, protocolOf(record)}].push_back(&record);
     for (const auto& [key, records] : groups) {
         if (records.size() < 2)
             continue;
-        std::vector<StepCount> steps;
-        int firstPrompt = 0;
-        for (const AcceptanceRecord* record : records) {
-            const std::vector<StepCount> own = stepsOf(*record, firstPrompt);
-            for (const StepCount& step : own)
-                firstPrompt = std::max(firstPrompt, step.prompt + 1);
-            steps.insert(steps.end(), own.begin(), own.end());
-        }
-        Measured pooled{describe(study, *records.front()), key.second,
-                        conversionOf(study, key.first)};
+        Measured pooled = measure(study, records);
         pooled.row.pooled = true;
         pooled.row.task = QCoreApplication::translate("AcceptanceRows", "all tasks");
         pooled.row.tokensPerSecond.reset();
-        pooled.row.metrics = acceptanceMetrics(steps, pooled.row.k);
         measured.push_back(std::move(pooled));
     }
 }
@@ -107,17 +87,14 @@ void addPooledRows(const StudyData& study, std::vector<Measured>& measured)
 
 AcceptanceMetrics metricsOf(const AcceptanceRecord& record)
 {
-    return acceptanceMetrics(stepsOf(record, 0), record.k);
+    return pooledMetrics({&record});
 }
 
 std::vector<AcceptanceRow> acceptanceRows(const StudyData& study)
 {
     std::vector<Measured> measured;
-    for (const AcceptanceRecord& record : study.acceptance) {
-        Measured cell{describe(study, record), settingsOf(record), conversionOf(study, record.run)};
-        cell.row.metrics = metricsOf(record);
-        measured.push_back(std::move(cell));
-    }
+    for (const AcceptanceRecord& record : study.acceptance)
+        measured.push_back(measure(study, {&record}));
     addPooledRows(study, measured);
     std::vector<AcceptanceRow> rows;
     rows.reserve(measured.size());

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "app/workbench/boxes.h"
+
+#include <QAbstractButton>
+#include <QCoreApplication>
+#include <QMessageBox>
+
+#include "widgets/common/theme.h"
+
+namespace mla::ui
+{
+
+namespace
+{
+
+QString translated(const char* text)
+{
+    return QCoreApplication::translate("Boxes", text);
+}
+
+} // namespace
+
+void askToStopAndClose(QWidget* parent, const std::function<void()>& stop)
+{
+    const auto name = QStringLiteral("stopAndClose");
+    if (parent->findChild<QMessageBox*>(name))
+        return; // the question stands already
+    auto* box = new QMessageBox(QMessageBox::Question, translated("A job is running"),
+                                translated("Stop the running job and close? Finished layers and "
+                                           "drafts are kept, and the run can be resumed later."),
+                                QMessageBox::NoButton, parent);
+    box->setObjectName(name);
+    box->setAttribute(Qt::WA_DeleteOnClose);
+    const QAbstractButton* accept =
+        box->addButton(translated("Stop and close"), QMessageBox::AcceptRole);
+    box->addButton(translated("Keep running"), QMessageBox::RejectRole);
+    QObject::connect(box, &QMessageBox::buttonClicked, parent,
+                     [stop, accept](const QAbstractButton* clicked) {
+                         if (clicked == accept)
+                             stop();
+                     });
+    box->open();
+}
+
+void showAbout(QWidget* parent)
+{
+    auto* box = new QMessageBox(
+        QMessageBox::NoIcon, translated("About"),
+        translated("MLA Draft Workbench %1\n\nConverts GQA draft models to MLA, refines them layer "
+                   "by layer, and measures what their target accepts.\n\n"
+                   "Licence: GPL-3.0-or-later")
+            .arg(QCoreApplication::applicationVersion()),
+        QMessageBox::Ok, parent);
+    box->setIconPixmap(applicationIcon().pixmap(64));
+    box->setAttribute(Qt::WA_DeleteOnClose);
+    box->open();
+}
+
+} // namespace mla::ui
