@@ -71,7 +71,7 @@ std::string latexCharacter(char c)
     case '\t':
         return " ";
     default:
-        return {1, c};
+        return std::string(1, c);
     }
 }
 

@@ -16,9 +16,11 @@
 #include "core/checkpoint/safetensors.h"
 #include "core/store/records.h"
 
-namespace mla {
+namespace mla
+{
 
-class PartsFolder {
+class PartsFolder
+{
 public:
     /// Opens or creates `folder` for a run described by `manifest` (canonical JSON text). Existing
     /// parts are taken up only if `resume` and their manifest is equal, otherwise: with `resume` an
@@ -35,7 +37,8 @@ public:
     Status write(const LayerRecord& record, std::span<const TensorView> tensors);
     Result<LayerRecord> record(LayerIndex layer) const;
     Result<SafetensorsFile> tensors(LayerIndex layer) const;
-    /// Deletes the parts and emptied folders up to NAME.parts once their content stands in the study and the draft directory.
+    /// Deletes the parts and emptied folders up to NAME.parts once their content stands in the
+    /// study and the draft directory.
     Status remove();
 
 private:

@@ -10,7 +10,8 @@
 #include "core/base/result.h"
 #include "core/store/records.h"
 
-namespace mla {
+namespace mla
+{
 
 /// Reads a whole study. Errors name the file and the HDF5 path; a truncated or foreign file is a
 /// BadInput error, never a crash or a hang. Studies of a newer major version are refused.
@@ -20,7 +21,8 @@ Result<StudyData> loadStudy(const std::filesystem::path& path);
 Status saveStudy(const std::filesystem::path& path, const StudyData& study);
 
 /// Read-modify-write under an advisory lock on `path`.lock (a second writer waits up to `patience`,
-/// then gets a named error). Creates the study if there is none. When `change` fails nothing is written.
+/// then gets a named error). Creates the study if there is none. When `change` fails nothing is
+/// written.
 Status updateStudy(const std::filesystem::path& path,
                    const std::function<Status(StudyData&)>& change,
                    std::chrono::milliseconds patience = std::chrono::seconds(30));
