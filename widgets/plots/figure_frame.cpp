@@ -162,14 +162,12 @@ void FigurePainter::addMark()
     label->setText(valueText(x));
     label->setFont(scaledFont(0.95, true));
     label->setColor(m_style.theme.text);
-    QColor backing = m_style.theme.background;
-    backing.setAlpha(215);
-    label->setBrush(backing);
     const int gap = static_cast<int>(std::lround(pt(2)));
     label->setPadding(QMargins(gap, gap / 2, gap, gap / 2));
     label->position->setTypeY(QCPItemPosition::ptAxisRectRatio);
-    label->setPositionAlignment(Qt::AlignTop | Qt::AlignLeft);
-    label->position->setCoords(x, 0.01);
+    // Spectra fall from left to right: below and left of the mark nothing is drawn.
+    label->setPositionAlignment(Qt::AlignBottom | Qt::AlignRight);
+    label->position->setCoords(x, 0.99);
 }
 
 void FigurePainter::addLegend()
