@@ -45,9 +45,11 @@ data/method_training.safetensors: for C = transmla, mha2mla a block with given w
   C/partial_rope/grad/NAME           gradient of ||dK||^2/||K||^2 + ||dV||^2/||V||^2, sums over valid tokens of the batch and
                                      over heads (query heads for transmla, KV heads for mha2mla); q_proj has none
   mha2mla/functional: kv_b_k.bias cancels in the softmax, its gradient is rounding noise and AdamW amplifies it: leave it out
-  C/OBJECTIVE/adamw/NAME             parameters after three steps, batches JSON "adamw"/"batches"
-  JSON "training"/C: losses, optimised losses of the three steps, gradient norms before clipping, lr per step, denominator
-  Functional loss reported = sum_b ||M_b (A_mla - A_orig)||_F^2 / sum_b sum_t M_b,t; optimised = reported / denominator,
+  C/OBJECTIVE/trained/NAME           parameters after a training of S = 3 steps: sequences 0-5 in every batch, 6 and 7 held out
+  JSON "training"/C: loss of the batch; "trained": losses, held-out losses before and after each step, gradient norms before
+                     clipping, lr per step; denominator
+  Functional loss reported = mean over b of (||M_b (A_mla - A_orig)||_F^2 / sum_t M_b,t): each sequence is divided by its own number
+  of valid tokens, not the batch by all of them; optimised = reported / denominator,
   denominator = mean over all valid tokens of ||A_orig||^2. AdamW(.9, .95), eps 1e-8, no decay, global-norm clip 1.0;
   lr_s = lr * (1 - s/S) * min(1, (s+1)/max(1, floor(0.05 S))), s = 0, 1, ...
 """
@@ -330,7 +332,8 @@ def lossOf(objective, p, fixed, layer, batch, targets):
     mask = tensor(layer["mask"][batch], dtype)
     attention, keys, values = runBlock(p, fixed, layer, tensor(layer["x"][batch], dtype))
     if objective == "functional":
-        return ((attention - tensor(targets["attention"][batch], dtype)).square().sum(-1) * mask).sum() / mask.sum()
+        squared = (attention - tensor(targets["attention"][batch], dtype)).square().sum(-1) * mask  # [B, T]
+        return (squared.sum(1) / mask.sum(1)).mean()
     loss = 0
     for mine, name in ((keys, "keys"), (values, "values")):
         want = tensor(targets[name][batch], dtype).transpose(1, 2)
@@ -344,21 +347,26 @@ def parameters(block, dtype):
     return {k: tensor(v, dtype).clone().requires_grad_(True) for k, v in block.items()}
 
 
-def adamw(objective, block, fixed, layer, targets, denominator, dtype, lr=2e-3, total=60, batches=((0, 1), (2, 3), (4, 5))):
+def trained(objective, block, fixed, layer, targets, denominator, dtype, lr=2e-3, steps=3, rows=tuple(range(6)), heldout=(6, 7)):
+    """A whole training of three steps, all training sequences in each batch; held-out loss before it and after every step."""
     p = parameters(block, dtype)
     optimizer = torch.optim.AdamW(p.values(), lr=lr, betas=(0.9, 0.95), eps=1e-8, weight_decay=0.0)
-    losses, norms, rates = [], [], []
-    for step, batch in enumerate(batches):
-        rate = lr * (1 - step / total) * min(1.0, (step + 1) / max(1, math.floor(0.05 * total)))
+    measure = lambda batch: lossOf(objective, p, fixed, layer, list(batch), targets)
+    losses, norms, rates, held = [], [], [], [float(measure(heldout).detach())]
+    for step in range(steps):
+        rate = lr * (1 - step / steps) * min(1.0, (step + 1) / max(1, math.floor(0.05 * steps)))
         optimizer.param_groups[0]["lr"] = rate
         optimizer.zero_grad(set_to_none=True)
-        loss = lossOf(objective, p, fixed, layer, list(batch), targets) / (denominator if objective == "functional" else 1.0)
-        loss.backward()
+        loss = measure(rows)
+        (loss / (denominator if objective == "functional" else 1.0)).backward()
         norms.append(float(torch.nn.utils.clip_grad_norm_([v for v in p.values() if v.grad is not None], 1.0)))
         optimizer.step()
         losses.append(float(loss.detach()))
+        held.append(float(measure(heldout).detach()))
         rates.append(rate)
-    facts = {"lr": lr, "total_steps": total, "batches": batches, "optimised_losses": losses, "gradient_norms": norms, "learning_rates": rates}
+    assert held == sorted(held, reverse=True), "the last step must be the best, for it is the one that a refinement keeps"
+    facts = {"lr": lr, "steps": steps, "heldout_sequences": len(heldout), "losses": losses, "heldout_losses": held,
+             "gradient_norms": norms, "learning_rates": rates}
     return {k: v.detach().numpy() for k, v in p.items()}, facts
 
 
@@ -379,11 +387,11 @@ def trainingCase(converter, layer, targets):
         loss.backward()
         inert = {"kv_b_k.bias"} if objective == "functional" else {k for k in p if k.startswith("q_proj")}
         tensors |= {f"{key}/grad/{k}": v.grad.numpy() for k, v in p.items() if k not in inert}
-        exact, steps = adamw(objective, block, fixed, layer, targets, denominator, torch.float64)
-        single, _ = adamw(objective, block, fixed, layer, targets, denominator, torch.float32)
-        tensors |= {f"{key}/adamw/{k}": v for k, v in exact.items() if k not in inert}
+        exact, steps = trained(objective, block, fixed, layer, targets, denominator, torch.float64)
+        single, _ = trained(objective, block, fixed, layer, targets, denominator, torch.float32)
+        tensors |= {f"{key}/trained/{k}": v for k, v in exact.items() if k not in inert}
         worst = max(float(np.abs(exact[k] - single[k]).max()) for k in exact if k not in inert)
-        facts[key] = {"loss": float(loss.detach()), "adamw": steps | {"float32_max_difference": worst}}
+        facts[key] = {"loss": float(loss.detach()), "trained": steps | {"float32_max_difference": worst}}
     return {k: v.astype(np.float32) for k, v in tensors.items()}, facts
 
 
@@ -445,7 +453,7 @@ def main():
         "layer": {"hidden_size": D, "num_attention_heads": H, "num_key_value_heads": G, "head_dim": HD, "rope_theta": THETA,
                   "sequences": N, "length": T, "eval_sequences": EVAL},
         "tolerance": {"comment": "max |difference| / max |golden|", "float64": 1e-6, "float32": 5e-5, "float64_tensors_in_float64": 1e-9,
-                      "adamw_float32_absolute": 1e-5},
+                      "trained_float32_absolute": 1e-5},
         "transmla": transmlaFacts, "mha2mla": mha2mlaFacts, "training": training}
     with open(os.path.join(HERE, "data", "method.json"), "w") as f:
         json.dump(document, f, indent=1)
