@@ -84,7 +84,7 @@ void DockArea::resetLayout()
     if (side && centre)
         resizeDocks({side, centre}, {320, 960}, Qt::Horizontal);
     if (centre && m_entries.last().place == DockPlace::Bottom)
-        resizeDocks({centre, m_entries.last().dock}, {620, 170}, Qt::Vertical);
+        resizeDocks({centre, m_entries.last().dock}, {660, 140}, Qt::Vertical);
 }
 
 void DockArea::saveLayout() const

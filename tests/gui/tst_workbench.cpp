@@ -6,6 +6,7 @@
 #include <QCheckBox>
 #include <QComboBox>
 #include <QDir>
+#include <QDragEnterEvent>
 #include <QFile>
 #include <QFileDialog>
 #include <QMessageBox>
@@ -347,6 +348,9 @@ void WorkbenchTest::droppedCheckpointOpensTheDialog()
     window.show();
     QMimeData data;
     data.setUrls({QUrl::fromLocalFile(QStringLiteral(MLA_RESOURCES "/demo/stories260K"))});
+    QDragEnterEvent enter(QPoint(10, 10), Qt::CopyAction, &data, Qt::LeftButton, Qt::NoModifier);
+    QCoreApplication::sendEvent(&window, &enter);
+    QVERIFY(enter.isAccepted());
     QDropEvent drop(QPointF(10, 10), Qt::CopyAction, &data, Qt::LeftButton, Qt::NoModifier);
     QCoreApplication::sendEvent(&window, &drop);
     auto* dialog = window.findChild<NewRunDialog*>();

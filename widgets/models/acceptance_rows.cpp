@@ -96,6 +96,14 @@ std::vector<AcceptanceRow> acceptanceRows(const StudyData& study)
     for (const AcceptanceRecord& record : study.acceptance)
         measured.push_back(measure(study, {&record}));
     addPooledRows(study, measured);
+    // Drafts in the order in which they were measured, all tasks of a draft before each of them.
+    std::map<QString, std::size_t> rank;
+    for (const Measured& cell : measured)
+        rank.try_emplace(cell.row.run, rank.size());
+    std::stable_sort(measured.begin(), measured.end(), [&](const Measured& a, const Measured& b) {
+        return std::pair(rank[a.row.run], !a.row.pooled) <
+               std::pair(rank[b.row.run], !b.row.pooled);
+    });
     std::vector<AcceptanceRow> rows;
     rows.reserve(measured.size());
     for (const Measured& cell : measured) {

@@ -42,11 +42,17 @@ std::optional<double> lostRotaryEnergy(const LayerRecord& layer)
     return all > 0 ? std::optional(100 * (all - sum(layer.rope->keptEnergy)) / all) : std::nullopt;
 }
 
+/// Of the nearest or farthest measured distance; a token's distance to itself says nothing.
 std::optional<double> residualAt(const LayerRecord& layer, bool farthest)
 {
-    if (!layer.rope || layer.rope->scoreResidual.empty())
-        return std::nullopt;
-    return farthest ? layer.rope->scoreResidual.back() : layer.rope->scoreResidual.front();
+    std::optional<double> found;
+    if (!layer.rope)
+        return found;
+    const RopeRecord& rope = *layer.rope;
+    for (std::size_t i = 0; i < std::min(rope.distance.size(), rope.scoreResidual.size()); ++i)
+        if (rope.distance[i] >= 1 && (farthest || !found))
+            found = rope.scoreResidual[i];
+    return found;
 }
 
 } // namespace

@@ -44,14 +44,23 @@ namespace
 using Node = StudyTreeModel::Node;
 using Kind = StudyItem::Kind;
 
+/// The run's id without the checkpoint, where there is only one.
+QString shortName(const StudyData& study, const std::string& run)
+{
+    const std::string prefix =
+        study.checkpoints.size() == 1 ? study.checkpoints.front().id + "/" : std::string();
+    return text(run.starts_with(prefix) ? run.substr(prefix.size()) : run);
+}
+
 QString runSummary(const RunRecord& run)
 {
     QStringList parts;
-    parts << StudyTreeModel::tr("%1 of %2 elements")
-                 .arg(run.cacheElements)
-                 .arg(run.originalCacheElements);
     if (const auto error = run.meanRelativeError())
         parts << StudyTreeModel::tr("error %1").arg(numberText(*error, 3));
+    if (run.originalCacheElements > 0)
+        parts << StudyTreeModel::tr("cache %1/%2")
+                     .arg(run.cacheElements)
+                     .arg(run.originalCacheElements);
     return parts.join(QStringLiteral(" · "));
 }
 
@@ -68,7 +77,7 @@ void addRuns(Node& root, const StudyData& study)
     Node* group = root.add({}, StudyTreeModel::tr("Runs"));
     std::map<std::string, Node*> placed;
     const auto add = [&](Node* parent, const RunRecord& run) {
-        const QString name = parent == group ? text(run.id) : text(run.variant);
+        const QString name = parent == group ? shortName(study, run.id) : text(run.variant);
         placed[run.id] = parent->add({Kind::Run, text(run.id)}, name, runSummary(run));
     };
     for (const RunRecord& run : study.runs)
@@ -104,7 +113,8 @@ void addAcceptance(Node& root, const StudyData& study)
     for (const AcceptanceRecord& record : study.acceptance) {
         Node*& parent = byRun[record.run];
         if (!parent)
-            parent = group->add({Kind::AcceptanceRun, text(record.run)}, text(record.run));
+            parent =
+                group->add({Kind::AcceptanceRun, text(record.run)}, shortName(study, record.run));
         const AcceptanceMetrics metrics = metricsOf(record);
         parent->add({Kind::Acceptance, text(record.id)},
                     StudyTreeModel::tr("%1, k = %2").arg(text(record.task)).arg(record.k),
@@ -186,7 +196,8 @@ QVariant StudyTreeModel::data(const QModelIndex& index, int role) const
         return group ? QString::number(row->children.size()) : shown;
     }
     if (role == Qt::ToolTipRole)
-        return row->item.id.isEmpty() ? QVariant() : QVariant(row->item.id);
+        return row->item.id.isEmpty() ? QVariant()
+                                      : QVariant(row->item.id + QLatin1Char('\n') + row->summary);
     return {};
 }
 

@@ -56,6 +56,7 @@ QWidget* AcceptancePage::buildTable()
     m_view->setShowGrid(false);
     m_view->setTabKeyNavigation(false);
     m_view->verticalHeader()->hide();
+    m_view->horizontalHeader()->setHighlightSections(false);
     m_view->verticalHeader()->setDefaultSectionSize(m_view->fontMetrics().height() + 6);
     m_view->horizontalHeader()->setSectionsMovable(true);
     m_view->horizontalHeader()->setStretchLastSection(true);
@@ -115,7 +116,6 @@ void AcceptancePage::fill(Choice& choice, std::vector<Figure> figures)
     choice.box->clear();
     for (const Figure& figure : choice.figures)
         choice.box->addItem(text(figure.title));
-    choice.box->setVisible(choice.figures.size() > 1);
     if (choice.figures.empty()) {
         choice.plot->clear(tr("Nothing was measured."));
         return;
@@ -132,6 +132,9 @@ void AcceptancePage::refresh()
     m_state->setEmpty(study.acceptance.empty());
     fill(m_byTask, acceptanceByTask(study));
     fill(m_byPosition, acceptanceByPosition(study));
+    const bool choose = m_byTask.figures.size() > 1 || m_byPosition.figures.size() > 1;
+    m_byTask.box->setVisible(choose);
+    m_byPosition.box->setVisible(choose);
     if (!m_sized && !study.acceptance.empty()) {
         m_view->resizeColumnsToContents();
         m_sized = true;
@@ -146,14 +149,35 @@ void AcceptancePage::updateCount()
         tr("%1 of %2").arg(m_filtered->rowCount()).arg(m_model->rowCount(QModelIndex())));
 }
 
-/// Marks the first row of the selected run.
+void AcceptancePage::follow(Choice& choice, const QString& converter)
+{
+    const auto isOf = [&](int index) {
+        return index >= 0 &&
+               text(choice.figures[static_cast<std::size_t>(index)].id).contains(converter);
+    };
+    if (isOf(choice.box->currentIndex()))
+        return;
+    for (int index = 0; index < choice.box->count(); ++index) {
+        if (!isOf(index))
+            continue;
+        choice.box->setCurrentIndex(index);
+        return;
+    }
+}
+
+/// Marks the first row of the selected run and turns to the figures of its converter.
 void AcceptancePage::showRun()
 {
+    if (const RunRecord* run = m_document.run(m_selection.run())) {
+        follow(m_byTask, text(run->converter));
+        follow(m_byPosition, text(run->converter));
+    }
     for (int row = 0; row < m_filtered->rowCount(); ++row) {
         const QModelIndex index = m_filtered->index(row, 0);
         if (m_model->row(m_filtered->mapToSource(index).row()).run != m_selection.run())
             continue;
         m_view->setCurrentIndex(index);
+        m_view->scrollTo(index, QAbstractItemView::PositionAtTop);
         return;
     }
     m_view->clearSelection();

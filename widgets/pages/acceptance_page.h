@@ -38,6 +38,8 @@ private:
     QWidget* buildTable();
     QWidget* buildChoice(Choice& choice, const QString& name);
     void fill(Choice& choice, std::vector<Figure> figures);
+    /// Turns to the figure of `converter` unless one of it is shown.
+    void follow(Choice& choice, const QString& converter);
     void updateCount();
 
     AcceptanceTableModel* m_model;

@@ -30,6 +30,7 @@ JobsPage::JobsPage(JobListModel& jobs, QWidget* parent)
     m_view->setShowGrid(false);
     m_view->setTabKeyNavigation(false);
     m_view->verticalHeader()->hide();
+    m_view->horizontalHeader()->setHighlightSections(false);
     m_view->horizontalHeader()->setSectionResizeMode(JobListModel::Title, QHeaderView::Stretch);
     m_view->setColumnWidth(JobListModel::Progress, 190);
     m_log->setReadOnly(true);

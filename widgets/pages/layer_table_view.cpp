@@ -30,6 +30,7 @@ LayerTableView::LayerTableView(std::vector<LayerColumn> columns, const QString& 
     m_view->setShowGrid(false);
     m_view->setTabKeyNavigation(false);
     m_view->verticalHeader()->hide();
+    m_view->horizontalHeader()->setHighlightSections(false);
     m_view->verticalHeader()->setDefaultSectionSize(m_view->fontMetrics().height() + 6);
     m_view->horizontalHeader()->setStretchLastSection(true);
     connect(m_view->selectionModel(), &QItemSelectionModel::currentRowChanged, this,

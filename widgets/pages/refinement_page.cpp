@@ -156,6 +156,8 @@ void RefinementPage::refresh()
     m_allLosses->setSelectedLayer(m_selection.layer());
     m_table->setSelectedLayer(m_selection.layer());
     showLayer();
+    if (!refined)
+        m_layerLoss->clear(hint);
 }
 
 std::optional<int> RefinementPage::shownLayer() const
@@ -184,8 +186,7 @@ void RefinementPage::showLayer()
                          return record.layer.value == *layer && record.loss;
                      });
     showFigure(*m_layerLoss, has ? lossCurves(*run, LayerIndex(*layer)) : Figure(),
-               layer ? tr("Layer %1 has no loss curve yet.").arg(*layer)
-                     : tr("The training and held-out loss of a layer show here."));
+               tr("Layer %1 has no loss curve yet.").arg(layer.value_or(0)));
 }
 
 void RefinementPage::appendPoints(const std::vector<LossPoint>& points)

@@ -15,6 +15,11 @@
 namespace mla::ui
 {
 
+namespace
+{
+constexpr int nameWidth = 240;
+}
+
 StudyPage::StudyPage(StudyDocument& document, SelectionModel& selection, QWidget* parent)
     : Page(document, selection, parent), m_tree(new StudyTreeModel(this)),
       m_details(new DetailsModel(this)), m_treeView(new QTreeView(this)),
@@ -41,7 +46,9 @@ void StudyPage::buildTree()
     m_treeView->setAccessibleName(tr("Study contents"));
     m_treeView->setUniformRowHeights(true);
     m_treeView->setAlternatingRowColors(true);
+    m_treeView->setTextElideMode(Qt::ElideMiddle);
     m_treeView->header()->setStretchLastSection(true);
+    m_treeView->header()->resizeSection(StudyTreeModel::Name, nameWidth);
     connect(m_treeView->selectionModel(), &QItemSelectionModel::currentRowChanged, this,
             [this](const QModelIndex& current) {
                 showDetails(current);
@@ -63,6 +70,7 @@ void StudyPage::buildDetails()
     m_detailsView->setWordWrap(true);
     m_detailsView->setTabKeyNavigation(false);
     m_detailsView->verticalHeader()->hide();
+    m_detailsView->horizontalHeader()->setHighlightSections(false);
     m_detailsView->verticalHeader()->setSectionResizeMode(QHeaderView::ResizeToContents);
     m_detailsView->horizontalHeader()->setSectionResizeMode(0, QHeaderView::ResizeToContents);
     m_detailsView->horizontalHeader()->setStretchLastSection(true);
@@ -97,7 +105,6 @@ void StudyPage::refresh()
     m_treeView->expandToDepth(0);
     for (int group = 0; group < m_tree->rowCount({}); ++group)
         expandRuns(m_tree->index(group, 0, {}));
-    m_treeView->resizeColumnToContents(StudyTreeModel::Name);
     if (const QModelIndex again = m_tree->indexOf(current); again.isValid())
         m_treeView->setCurrentIndex(again);
     else
