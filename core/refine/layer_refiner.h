@@ -40,7 +40,7 @@ struct RefinedLayer {
     LossCurve curve;
     double lossBefore = 0, lossAfter = 0; ///< held-out, as reported by the objective
     bool keptConverted = false;           ///< nothing was better than the start
-    std::vector<std::string> warnings;    ///< NaN or Inf met, early stop
+    std::vector<std::string> warnings;    ///< NaN or Inf met, by name
 };
 
 /// Mean loss of the held-out sequences, in batches of `batchSequences`.
