@@ -375,7 +375,7 @@ void WorkbenchTest::realRunThroughTheDialog()
     };
     set("Calibration sequences", 8);
     set("Tokens of a calibration sequence", 32);
-    set("Optimizer steps a layer", 5);
+    set("Optimizer steps a layer", 300);
     set("Tokens a step", 64);
     named<QLineEdit>(*dialog, "Calibration text or JSONL files")
         ->setText(QStringLiteral(MLA_RESOURCES "/prompts/stories.txt"));
@@ -387,16 +387,27 @@ void WorkbenchTest::realRunThroughTheDialog()
     QTest::mouseClick(button(*dialog, "Start"), Qt::LeftButton);
     QTRY_VERIFY(window.jobs().busy());
     QTRY_VERIFY_WITH_TIMEOUT(!points.isEmpty(), 120000);
+    PlotView* loss = plot(window, "Loss of the selected layer");
+    QTRY_VERIFY(!loss->isEmpty());
+
+    QTest::mouseClick(button(window, "Cancel"), Qt::LeftButton);
+    QTRY_VERIFY_WITH_TIMEOUT(!window.jobs().busy(), 60000);
+    QCOMPARE(window.jobs().list().stateOf(1), JobState::Cancelled);
+    QTRY_VERIFY(window.document().study().findRun("stories260K/transmla-28+4-f2/converted"));
+    QVERIFY(!window.document().study().findRun("stories260K/transmla-28+4-f2/functional"));
+
+    QTest::mouseClick(button(window, "Resume"), Qt::LeftButton);
+    QTRY_VERIFY(window.jobs().busy());
     QTRY_VERIFY_WITH_TIMEOUT(!window.jobs().busy(), 300000);
-    QVERIFY2(window.jobs().list().stateOf(1) == JobState::Finished,
-             qPrintable(window.jobs().list().logOf(1)));
+    QVERIFY2(window.jobs().list().stateOf(2) == JobState::Finished,
+             qPrintable(window.jobs().list().logOf(2)));
     QTRY_COMPARE(window.document().study().runs.size(), std::size_t(3));
     for (const RunRecord& run : window.document().study().runs) {
         QCOMPARE(run.layers.size(), std::size_t(5));
         QCOMPARE(run.layers.front().loss.has_value(), run.variant != "converted");
     }
     window.selection().setLayer(2);
-    QVERIFY(!plot(window, "Loss of the selected layer")->isEmpty());
+    QVERIFY(!loss->isEmpty());
     QVERIFY(!plot(window, "Singular values")->isEmpty());
 }
 
