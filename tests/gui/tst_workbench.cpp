@@ -394,6 +394,7 @@ void WorkbenchTest::realRunThroughTheDialog()
     QTRY_VERIFY_WITH_TIMEOUT(!window.jobs().busy(), 60000);
     QCOMPARE(window.jobs().list().stateOf(1), JobState::Cancelled);
     QTRY_VERIFY(window.document().study().findRun("stories260K/transmla-28+4-f2/converted"));
+    QVERIFY(!loss->isEmpty());
     QVERIFY(!window.document().study().findRun("stories260K/transmla-28+4-f2/functional"));
 
     QTest::mouseClick(button(window, "Resume"), Qt::LeftButton);

@@ -87,7 +87,7 @@ NewRunDialog::NewRunDialog(ModelInspector inspect, QWidget* parent)
     layout->setContentsMargins(0, 0, 0, 0);
     layout->addWidget(scroll, 1);
     layout->addWidget(buildFooter());
-    resize(QSize(1080, 780).boundedTo(screen()->availableSize() * 0.95));
+    resize(QSize(1080, 700).boundedTo(screen()->availableSize() * 0.95));
 
     const QList<FormSection*> sections = findChildren<FormSection*>();
     m_sections.assign(sections.begin(), sections.end());

@@ -154,6 +154,8 @@ QVariant AcceptanceTableModel::data(const QModelIndex& index, int role) const
         return shownText(cell, column);
     if (role == valueRole)
         return valueOf(cell, column);
+    if (role == Qt::TextAlignmentRole && column == K)
+        return int(Qt::AlignCenter);
     if (role == Qt::TextAlignmentRole && isNumeric(column))
         return int(Qt::AlignRight | Qt::AlignVCenter);
     if (role == Qt::ForegroundRole && column == Delta && cell.deltaPp)

@@ -58,9 +58,7 @@ QString runSummary(const RunRecord& run)
     if (const auto error = run.meanRelativeError())
         parts << StudyTreeModel::tr("error %1").arg(numberText(*error, 3));
     if (run.originalCacheElements > 0)
-        parts << StudyTreeModel::tr("cache %1/%2")
-                     .arg(run.cacheElements)
-                     .arg(run.originalCacheElements);
+        parts << StudyTreeModel::tr("%1/%2").arg(run.cacheElements).arg(run.originalCacheElements);
     return parts.join(QStringLiteral(" · "));
 }
 
@@ -203,6 +201,8 @@ QVariant StudyTreeModel::data(const QModelIndex& index, int role) const
 
 QVariant StudyTreeModel::headerData(int section, Qt::Orientation orientation, int role) const
 {
+    if (orientation == Qt::Horizontal && role == Qt::ToolTipRole && section == Summary)
+        return tr("Drafts: mean relative functional error, cache elements of the original's");
     if (orientation != Qt::Horizontal || role != Qt::DisplayRole)
         return {};
     return section == Name ? tr("Item") : tr("Summary");

@@ -32,7 +32,13 @@ JobsPage::JobsPage(JobListModel& jobs, QWidget* parent)
     m_view->verticalHeader()->hide();
     m_view->horizontalHeader()->setHighlightSections(false);
     m_view->horizontalHeader()->setSectionResizeMode(JobListModel::Title, QHeaderView::Stretch);
-    m_view->setColumnWidth(JobListModel::Progress, 190);
+    const std::pair<int, int> widths[] = {{JobListModel::State, 84},
+                                          {JobListModel::Stage, 84},
+                                          {JobListModel::Progress, 140},
+                                          {JobListModel::Elapsed, 66},
+                                          {JobListModel::Remaining, 82}};
+    for (const auto& [column, width] : widths)
+        m_view->setColumnWidth(column, width);
     m_log->setReadOnly(true);
     m_log->setFont(monospaceFont());
     m_log->setLineWrapMode(QPlainTextEdit::NoWrap);
@@ -41,7 +47,7 @@ JobsPage::JobsPage(JobListModel& jobs, QWidget* parent)
     auto* splitter = new QSplitter(Qt::Horizontal, this);
     splitter->addWidget(m_view);
     splitter->addWidget(m_log);
-    splitter->setSizes({1000, 800});
+    splitter->setSizes({1000, 600});
     splitter->setChildrenCollapsible(false);
     auto* content = new QWidget(this);
     auto* column = new QVBoxLayout(content);

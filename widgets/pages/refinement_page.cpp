@@ -31,6 +31,13 @@ bool appendTo(PlotView& plot, int layer, const char* role, int step, double valu
     return false;
 }
 
+/// Without the layers that a running job hasn't reached.
+RunRecord measuredLayers(RunRecord run)
+{
+    std::erase_if(run.layers, [](const LayerRecord& layer) { return !layer.after; });
+    return run;
+}
+
 QSplitter* sideBySide(QWidget* left, QWidget* right, QWidget* parent)
 {
     auto* splitter = new QSplitter(Qt::Horizontal, parent);
@@ -68,7 +75,7 @@ RefinementPage::RefinementPage(StudyDocument& document, SelectionModel& selectio
         if (followsLive())
             refresh();
     });
-    connect(&live, &LiveRun::ended, this, [this] { m_follow->setEnabled(false); });
+    connect(&live, &LiveRun::ended, this, [this] { refresh(); });
     RefinementPage::refresh();
 }
 
@@ -81,6 +88,7 @@ QWidget* RefinementPage::buildHeader()
     m_title->setTextInteractionFlags(Qt::TextSelectableByMouse);
     m_follow = new QCheckBox(tr("&Follow the running job"), header);
     m_follow->setEnabled(false);
+    connect(m_follow, &QCheckBox::clicked, this, [this](bool on) { m_wantsLive = on; });
     connect(m_follow, &QCheckBox::toggled, this, [this] { refresh(); });
     auto* label = new QLabel(tr("&Smoothing"), header);
     m_smoothing = new QSlider(Qt::Horizontal, header);
@@ -119,15 +127,33 @@ bool RefinementPage::followsLive() const
 void RefinementPage::followLive()
 {
     m_follow->setEnabled(true);
-    m_follow->setChecked(true);
+    if (m_wantsLive)
+        m_follow->setChecked(true);
     refresh();
+}
+
+/// Once the study holds the run that was followed, the page shows the stored one.
+void RefinementPage::leaveFinishedRun()
+{
+    const QString run = text(m_live.record().id);
+    if (!followsLive() || m_live.active() || !m_document.run(run))
+        return;
+    const bool wanted = m_wantsLive;
+    m_follow->setChecked(false);
+    m_follow->setEnabled(false);
+    m_selection.setRun(run);
+    m_wantsLive = wanted;
 }
 
 void RefinementPage::showRun()
 {
-    // Looking at another run is a wish to leave the running one.
-    if (!m_live.active() || !followsLive())
+    // Turning from one run to another is a wish to leave the running one; the first run of a study
+    // is selected without the user.
+    if (!m_run.isEmpty() && followsLive()) {
+        m_wantsLive = false;
         m_follow->setChecked(false);
+    }
+    m_run = m_selection.run();
     refresh();
 }
 
@@ -136,12 +162,23 @@ const RunRecord* RefinementPage::shownRun() const
     return followsLive() ? &m_live.record() : m_document.run(m_selection.run());
 }
 
+void RefinementPage::showTitle(const RunRecord* run)
+{
+    if (!run)
+        m_title->setText(tr("No run selected"));
+    else if (!followsLive())
+        m_title->setText(text(run->id));
+    else if (m_live.active())
+        m_title->setText(tr("Running now: %1").arg(text(run->id)));
+    else
+        m_title->setText(tr("Ended: %1").arg(text(run->id)));
+}
+
 void RefinementPage::refresh()
 {
+    leaveFinishedRun();
     const RunRecord* run = shownRun();
-    m_title->setText(followsLive() ? tr("Running now: %1").arg(text(m_live.record().id))
-                     : run         ? text(run->id)
-                                   : tr("No run selected"));
+    showTitle(run);
     const bool refined = run && std::any_of(run->layers.begin(), run->layers.end(),
                                             [](const auto& layer) { return layer.loss; });
     const QString hint =
@@ -149,7 +186,7 @@ void RefinementPage::refresh()
         : run ? tr("This draft was not refined. Select a refinement of it in the Study page.")
               : tr("Select a run in the Study page, or start one with File › New run.");
     m_table->setLayers(run ? run->layers : std::vector<LayerRecord>());
-    showFigure(*m_errors, run ? layerErrors(*run) : Figure(),
+    showFigure(*m_errors, run ? layerErrors(measuredLayers(*run)) : Figure(),
                run ? tr("Functional errors appear when the first layer is done.") : hint);
     showFigure(*m_allLosses, refined ? lossCurves(*run, std::nullopt) : Figure(), hint);
     m_errors->setSelectedLayer(m_selection.layer());

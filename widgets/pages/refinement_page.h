@@ -28,6 +28,8 @@ protected:
 private:
     QWidget* buildHeader();
     void followLive();
+    void leaveFinishedRun();
+    void showTitle(const RunRecord* run);
     void showLayer();
     void appendPoints(const std::vector<LossPoint>& points);
     void setSmoothing(int percent);
@@ -38,6 +40,8 @@ private:
     LiveRun& m_live;
     QLabel* m_title;
     QCheckBox* m_follow;
+    bool m_wantsLive = true; ///< false once the user turned to something else
+    QString m_run;           ///< last selected run
     QSlider* m_smoothing;
     QLabel* m_smoothingText;
     PlotView* m_layerLoss;

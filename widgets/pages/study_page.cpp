@@ -17,7 +17,7 @@ namespace mla::ui
 
 namespace
 {
-constexpr int nameWidth = 240;
+constexpr int nameWidth = 225;
 }
 
 StudyPage::StudyPage(StudyDocument& document, SelectionModel& selection, QWidget* parent)
