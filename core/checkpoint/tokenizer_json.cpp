@@ -204,6 +204,9 @@ private:
 
 Result<TokenizerFile> parseTokenizerFile(std::string_view text)
 {
+    // The parser would take a NUL byte for the end of the text.
+    if (const std::size_t nul = text.find('\0'); nul != std::string_view::npos)
+        return badInput("not valid JSON near byte " + std::to_string(nul));
     TokenizerFile file;
     FileHandler handler(file);
     if (!json::sax_parse(text.begin(), text.end(), &handler))

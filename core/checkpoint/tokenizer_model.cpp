@@ -21,6 +21,12 @@ std::size_t hashOf(std::string_view text)
     return std::hash<std::string_view>{}(text);
 }
 
+/// The hash bits that do not choose the slot.
+std::uint32_t tagOf(std::size_t hash)
+{
+    return static_cast<std::uint32_t>(hash >> 32U);
+}
+
 /// A candidate of the merge queue: lowest rank first, then leftmost.
 struct Candidate {
     std::int32_t rank, position, merged;
@@ -46,12 +52,13 @@ Result<Vocabulary> Vocabulary::build(const std::vector<std::pair<std::string, in
     }
     vocabulary.m_text.reserve(bytes);
     vocabulary.m_tokens.resize(static_cast<std::size_t>(largest) + 1);
-    vocabulary.m_slots.assign(std::bit_ceil(2 * entries.size() + 1), -1);
+    vocabulary.m_slots.assign(std::bit_ceil(2 * entries.size() + 1), Slot{});
     // From the end: of a repeated key the last one counts, as in any JSON map.
     for (auto entry = entries.rbegin(); entry != entries.rend(); ++entry) {
         const auto& [token, id] = *entry;
-        std::int32_t& slot = vocabulary.m_slots[vocabulary.slotOf(token)];
-        if (slot >= 0)
+        const std::size_t hash = hashOf(token);
+        Slot& slot = vocabulary.m_slots[vocabulary.slotOf(token, hash)];
+        if (slot.id >= 0)
             continue;
         Slice& slice = vocabulary.m_tokens[static_cast<std::size_t>(id)];
         if (slice.length >= 0)
@@ -59,7 +66,7 @@ Result<Vocabulary> Vocabulary::build(const std::vector<std::pair<std::string, in
                             std::string(vocabulary.view(id)) + "' and to '" + token + "'");
         slice = {vocabulary.m_text.size(), static_cast<std::int64_t>(token.size())};
         vocabulary.m_text += token;
-        slot = id;
+        slot = {id, tagOf(hash)};
         ++vocabulary.m_count;
     }
     return vocabulary;
@@ -72,11 +79,14 @@ std::string_view Vocabulary::view(int id) const
 }
 
 /// The slot that holds `token`, or the empty one where it belongs.
-std::size_t Vocabulary::slotOf(std::string_view token) const
+std::size_t Vocabulary::slotOf(std::string_view token, std::size_t hash) const
 {
     const std::size_t mask = m_slots.size() - 1;
-    std::size_t slot = hashOf(token) & mask;
-    while (m_slots[slot] >= 0 && view(m_slots[slot]) != token)
+    const auto isOther = [&](const Slot& slot) {
+        return slot.id >= 0 && (slot.tag != tagOf(hash) || view(slot.id) != token);
+    };
+    std::size_t slot = hash & mask;
+    while (isOther(m_slots[slot]))
         slot = (slot + 1) & mask;
     return slot;
 }
@@ -85,7 +95,7 @@ std::optional<int> Vocabulary::idOf(std::string_view token) const
 {
     if (m_slots.empty())
         return std::nullopt;
-    const std::int32_t id = m_slots[slotOf(token)];
+    const std::int32_t id = m_slots[slotOf(token, hashOf(token))].id;
     return id >= 0 ? std::optional<int>(id) : std::nullopt;
 }
 

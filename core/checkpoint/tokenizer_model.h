@@ -29,12 +29,17 @@ private:
         std::size_t begin = 0;
         std::int64_t length = -1; ///< -1: a hole
     };
+    struct Slot {
+        std::int32_t id = -1; ///< -1: empty
+        std::uint32_t tag =
+            0; ///< hash bits, so that most other tokens are told apart without a look
+    };
     [[nodiscard]] std::string_view view(int id) const;
-    [[nodiscard]] std::size_t slotOf(std::string_view token) const;
+    [[nodiscard]] std::size_t slotOf(std::string_view token, std::size_t hash) const;
 
-    std::string m_text;                ///< all tokens, one behind the other
-    std::vector<Slice> m_tokens;       ///< by id
-    std::vector<std::int32_t> m_slots; ///< open addressing: id, or -1
+    std::string m_text;          ///< all tokens, one behind the other
+    std::vector<Slice> m_tokens; ///< by id
+    std::vector<Slot> m_slots;   ///< open addressing
     int m_count = 0;
 };
 

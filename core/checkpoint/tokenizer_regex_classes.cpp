@@ -84,4 +84,24 @@ std::string wordItems()
     return items;
 }
 
+std::optional<char32_t> hexCodePoint(std::string_view text, std::size_t& position,
+                                     const HexForm& form)
+{
+    std::size_t at = position + form.skip;
+    char32_t code = 0;
+    int count = 0;
+    for (; count < form.most && at < text.size(); ++count, ++at) {
+        const auto lower = static_cast<char>(text[at] | (text[at] > '9' ? 0x20 : 0));
+        const std::size_t digit = std::string_view("0123456789abcdef").find(lower);
+        if (digit == std::string_view::npos)
+            break;
+        code = code * 16 + static_cast<char32_t>(digit);
+    }
+    const bool closed = !form.braced || (at < text.size() && text[at] == '}');
+    if (count < form.least || !closed || code > 0x10FFFF || (code >= 0xD800 && code <= 0xDFFF))
+        return std::nullopt;
+    position = at + (form.braced ? 1 : 0);
+    return code;
+}
+
 } // namespace mla::tok

@@ -103,7 +103,7 @@ private:
             m_run += static_cast<char>(code | (isFoldable(static_cast<char>(code)) ? 0x20U : 0U));
             for (const std::string_view pair : {"ss", "ff", "fi", "fl", "st"})
                 if (m_run.ends_with(pair))
-                    return refuse("'" + std::string(pair) + "' under (?i)");
+                    return refuse(std::string(pair) + " under (?i)");
         }
         atom(escapedCodePoint(code));
         return {};
@@ -119,36 +119,17 @@ private:
             return static_cast<unsigned char>(values[i]);
         }
         if (c == 'u')
-            return hexDigits(m_at + 1, 4, 4, false);
+            return hexCodePoint(m_in, m_at, {1, 4, 4, false});
         if (c == 'x' && m_in.substr(m_at + 1).starts_with('{'))
-            return hexDigits(m_at + 2, 1, 6, true);
+            return hexCodePoint(m_in, m_at, {2, 1, 6, true});
         if (c == 'x') {
-            const auto code = hexDigits(m_at + 1, 1, 2, false);
+            const auto code = hexCodePoint(m_in, m_at, {1, 1, 2, false});
             return code && *code < 0x80 ? code : std::nullopt; // beyond that it means a raw byte
         }
         if (isFoldable(c) || (c >= '0' && c <= '9'))
             return std::nullopt;
         return nextCodePoint(m_in, m_at);
     }
-    std::optional<char32_t> hexDigits(std::size_t at, int least, int most, bool braced)
-    {
-        char32_t code = 0;
-        int count = 0;
-        for (; count < most && at < m_in.size(); ++count, ++at) {
-            const std::size_t digit =
-                std::string_view("0123456789abcdef")
-                    .find(static_cast<char>(m_in[at] | (m_in[at] > '9' ? 0x20 : 0)));
-            if (digit == std::string_view::npos)
-                break;
-            code = code * 16 + static_cast<char32_t>(digit);
-        }
-        const bool closed = !braced || (at < m_in.size() && m_in[at] == '}');
-        if (count < least || !closed || code > 0x10FFFF || (code >= 0xD800 && code <= 0xDFFF))
-            return std::nullopt;
-        m_at = at + (braced ? 1 : 0);
-        return code;
-    }
-
     struct ClassEscape {
         std::string items;
         bool negated;
@@ -317,7 +298,7 @@ private:
             return {};
         }
         if (startsWith("(?") || startsWith("(*"))
-            return refuse("'" + std::string(m_in.substr(m_at, 3)) + "'");
+            return refuse("the group " + std::string(m_in.substr(m_at, 3)));
         return push(1, "(?:", {outerCaseless, false, false}); // nothing can refer to a capture
     }
     Status push(std::size_t length, std::string_view out, Group group)

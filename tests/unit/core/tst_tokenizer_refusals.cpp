@@ -139,6 +139,7 @@ void TokenizerRefusalsTest::malformed_data()
     row("bad UTF-8", "{\"model\": {\"vocab\": {\"\xFF\": 0}, \"merges\": []}}", "JSON");
     row("lone surrogate", model(R"({"\ud800": 0})", "[]"), "JSON");
     row("trailing text", model("{}", "[]") + "x", "JSON");
+    row("trailing NUL", model("{}", "[]") + QByteArray("\0x", 2), "JSON");
     row("deep", QByteArray(100000, '['), "deeper");
     row("flag", R"({"model": {"vocab": {}, "merges": [], "fuse_unk": 1}})", "model.fuse_unk");
     const QByteArray tail = R"(, "model": {"vocab": {"a": 0}, "merges": []}})";
