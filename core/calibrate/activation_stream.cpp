@@ -13,7 +13,7 @@ constexpr std::int64_t kChunk =
 
 } // namespace
 
-Result<ActivationStream> ActivationStream::create(const HfCheckpoint& checkpoint,
+Result<ActivationStream> ActivationStream::create(const Checkpoint& checkpoint,
                                                   const CalibrationSet& set, torch::Device device,
                                                   int workers)
 {

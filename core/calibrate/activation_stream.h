@@ -9,7 +9,7 @@
 #include "core/base/result.h"
 #include "core/base/torch.h"
 #include "core/calibrate/corpus.h"
-#include "core/checkpoint/hf_checkpoint.h"
+#include "core/checkpoint/checkpoint.h"
 #include "core/model/decoder.h"
 
 namespace mla
@@ -25,18 +25,18 @@ struct LayerActivations {
 class ActivationStream
 {
 public:
-    static Result<ActivationStream> create(const HfCheckpoint& checkpoint,
+    static Result<ActivationStream> create(const Checkpoint& checkpoint,
                                            const CalibrationSet& set, torch::Device device,
                                            int workers);
     /// The next layer, or nothing after the last. Layers come in order.
     Result<std::optional<LayerActivations>> next(JobContext& job);
 
 private:
-    ActivationStream(const HfCheckpoint& checkpoint, torch::Tensor hidden, int workers)
+    ActivationStream(const Checkpoint& checkpoint, torch::Tensor hidden, int workers)
         : m_checkpoint(&checkpoint), m_hidden(std::move(hidden)), m_workers(workers)
     {
     }
-    const HfCheckpoint* m_checkpoint;
+    const Checkpoint* m_checkpoint;
     torch::Tensor m_hidden; ///< [N, T, d] input of layer m_next
     int m_next = 0;
     int m_workers;

@@ -100,7 +100,7 @@ CalibrationSet setOfRows(const Rows& rows, int length, std::string source)
     return set;
 }
 
-Result<Rows> selfPrefixes(const HfCheckpoint& checkpoint, const Tokenizer& tokenizer,
+Result<Rows> selfPrefixes(const Checkpoint& checkpoint, const Tokenizer& tokenizer,
                           const fs::path& prompts, const CalibrationSettings& settings,
                           std::uint64_t seed)
 {
@@ -133,7 +133,7 @@ Result<Rows> selfPrefixes(const HfCheckpoint& checkpoint, const Tokenizer& token
     return prefixes;
 }
 
-Result<CalibrationSet> selfGenerated(JobContext& job, const HfCheckpoint& checkpoint,
+Result<CalibrationSet> selfGenerated(JobContext& job, const Checkpoint& checkpoint,
                                      const Tokenizer& tokenizer,
                                      const CalibrationSettings& settings, const fs::path& prompts,
                                      const ComputeSettings& compute)
@@ -173,7 +173,7 @@ Result<std::string> recordText(const std::string& line, const std::string& origi
                     origin);
 }
 
-Result<CalibrationResult> buildCalibration(JobContext& job, const HfCheckpoint& checkpoint,
+Result<CalibrationResult> buildCalibration(JobContext& job, const Checkpoint& checkpoint,
                                            const Tokenizer& tokenizer,
                                            const CalibrationSettings& settings,
                                            const fs::path& bundledPrompts,

@@ -10,7 +10,7 @@
 #include "core/base/result.h"
 #include "core/base/settings.h"
 #include "core/base/torch.h"
-#include "core/checkpoint/hf_checkpoint.h"
+#include "core/checkpoint/checkpoint.h"
 #include "core/checkpoint/tokenizer.h"
 
 namespace mla
@@ -41,7 +41,7 @@ struct CalibrationResult {
 ///   of FILE's lines (default: `bundledPrompts`). A sampled end-of-sequence token does not end a
 ///   sequence: in training data another document follows it.
 /// Fewer sequences than asked for is a warning; fewer than 8 an error.
-Result<CalibrationResult> buildCalibration(JobContext& job, const HfCheckpoint& checkpoint,
+Result<CalibrationResult> buildCalibration(JobContext& job, const Checkpoint& checkpoint,
                                            const Tokenizer& tokenizer,
                                            const CalibrationSettings& settings,
                                            const std::filesystem::path& bundledPrompts,

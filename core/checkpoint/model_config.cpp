@@ -86,7 +86,8 @@ void readSizes(JsonReader& reader, ModelConfig& model)
 
 void readFlags(JsonReader& reader, ModelConfig& model)
 {
-    model.attentionBias = reader.boolean("attention_bias", false);
+    model.outputBias = reader.boolean("attention_bias", false);
+    model.qkvBias = model.outputBias && model.modelType != mlaModelType;
     model.mlpBias = reader.boolean("mlp_bias", false);
     model.tieWordEmbeddings = reader.boolean("tie_word_embeddings", false);
     const std::string older = reader.text("torch_dtype", {});
@@ -191,7 +192,7 @@ nlohmann::json mlaConfigToJson(const ModelConfig& config, nlohmann::json base)
     base["max_position_embeddings"] = config.maxPositionEmbeddings;
     base["rms_norm_eps"] = config.rmsNormEps;
     base["hidden_act"] = "silu";
-    base["attention_bias"] = config.attentionBias;
+    base["attention_bias"] = config.outputBias;
     base["mlp_bias"] = config.mlpBias;
     base["tie_word_embeddings"] = config.tieWordEmbeddings;
     writeRope(config.rope, base);

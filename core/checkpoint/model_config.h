@@ -24,7 +24,9 @@ struct RopeConfig {
     double factor = 1.0;                      ///< linear, llama3
     double lowFreqFactor = 1.0;               ///< llama3
     double highFreqFactor = 4.0;              ///< llama3
-    int originalMaxPositionEmbeddings = 8192; ///< llama3
+    int originalMaxPositionEmbeddings = 8192; ///< llama3, yarn
+    /// yarn: cos and sin are multiplied by it; 1 for every other type.
+    double attentionFactor = 1.0;
     bool operator==(const RopeConfig&) const = default;
 };
 
@@ -57,7 +59,12 @@ struct ModelConfig {
     int vocabSize = 0, maxPositionEmbeddings = 0;
     double rmsNormEps = 1e-6;
     RopeConfig rope;
-    bool attentionBias = false; ///< q, k, v and o have biases
+    bool qkvBias = false;       ///< q, k and v have biases (always in Qwen2)
+    bool outputBias = false;    ///< o_proj has one
+    bool qkNorm = false;        ///< Qwen3: RMSNorm of every query and key head before RoPE
+    /// Keys a query sees in each layer, itself included: [num_hidden_layers], 0 = all of them.
+    /// Empty where no layer has a window.
+    std::vector<int> slidingWindow;
     bool mlpBias = false;
     bool tieWordEmbeddings = false;
     std::string dtype; ///< "float32", "bfloat16", ...; may be empty
@@ -67,6 +74,11 @@ struct ModelConfig {
 
     bool operator==(const ModelConfig&) const = default;
     [[nodiscard]] bool isMla() const { return mla.has_value(); }
+    /// Keys a query of `layer` sees, itself included; 0 = all.
+    [[nodiscard]] int window(int layer) const
+    {
+        return slidingWindow.empty() ? 0 : slidingWindow.at(static_cast<std::size_t>(layer));
+    }
     /// Cached elements per token in `layer`: 2*G*h for GQA, r + n_r*d_r for MLA.
     [[nodiscard]] std::int64_t cacheElements(int layer) const;
 };

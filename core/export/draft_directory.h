@@ -14,7 +14,7 @@
 #include "core/base/result.h"
 #include "core/base/settings.h"
 #include "core/calibrate/corpus.h"
-#include "core/checkpoint/hf_checkpoint.h"
+#include "core/checkpoint/checkpoint.h"
 #include "core/model/key_basis.h"
 
 namespace mla
@@ -37,7 +37,7 @@ Result<DraftMeta> readDraftMeta(const std::filesystem::path& draft);
 using LayerTensors = std::vector<std::pair<std::string, torch::Tensor>>;
 
 struct DraftContent {
-    const HfCheckpoint& base; ///< untouched tensors, tokenizer and config.json come from here
+    const Checkpoint& base; ///< untouched tensors, tokenizer and config.json come from here
     ModelConfig config;       ///< of the draft
     DraftMeta meta;
     CalibrationSet calibration;

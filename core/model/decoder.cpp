@@ -41,7 +41,7 @@ torch::Tensor DecoderEnds::logits(const torch::Tensor& hidden) const
     return torch::linear(rmsNorm(hidden, finalNorm, eps), head);
 }
 
-Result<Decoder> Decoder::load(const HfCheckpoint& checkpoint, torch::Device device)
+Result<Decoder> Decoder::load(const Checkpoint& checkpoint, torch::Device device)
 {
     Decoder decoder;
     decoder.m_config = checkpoint.config();

@@ -9,7 +9,7 @@
 #include "core/base/indices.h"
 #include "core/base/result.h"
 #include "core/base/torch.h"
-#include "core/checkpoint/hf_checkpoint.h"
+#include "core/checkpoint/checkpoint.h"
 #include "core/model/gqa_attention.h"
 #include "core/model/kv_cache.h"
 #include "core/model/mla_attention.h"
@@ -29,7 +29,7 @@ struct DecoderLayer {
 };
 
 /// Reads one layer's weights; nothing else is touched, so a model can be streamed.
-Result<DecoderLayer> loadLayer(const HfCheckpoint& checkpoint, LayerIndex layer,
+Result<DecoderLayer> loadLayer(const Checkpoint& checkpoint, LayerIndex layer,
                                torch::Device device = torch::kCPU);
 
 /// Post-`input_layernorm` states: what the attention of this layer sees. [B, T, d]
@@ -49,12 +49,12 @@ struct DecoderEnds {
     [[nodiscard]] torch::Tensor embed(const torch::Tensor& ids) const;     ///< [B, T] -> [B, T, d]
     [[nodiscard]] torch::Tensor logits(const torch::Tensor& hidden) const; ///< [.., d] -> [.., V]
 };
-Result<DecoderEnds> loadEnds(const HfCheckpoint& checkpoint, torch::Device device = torch::kCPU);
+Result<DecoderEnds> loadEnds(const Checkpoint& checkpoint, torch::Device device = torch::kCPU);
 
 class Decoder
 {
 public:
-    static Result<Decoder> load(const HfCheckpoint& checkpoint, torch::Device device = torch::kCPU);
+    static Result<Decoder> load(const Checkpoint& checkpoint, torch::Device device = torch::kCPU);
 
     [[nodiscard]] const ModelConfig& config() const { return m_config; }
     [[nodiscard]] torch::Device device() const { return m_ends.embedding.device(); }

@@ -14,6 +14,9 @@ struct GqaBlock {
     torch::Tensor wq, wk, wv, wo;            ///< [H h, d], [G h, d], [G h, d], [d, H h]
     torch::Tensor bq, bk, bv, bo;            ///< undefined when absent
     torch::Tensor frequencies;               ///< [1, h / 2] fp64, radians per position
+    torch::Tensor qNorm, kNorm;              ///< [h], RMSNorm of each head before RoPE, or undefined
+    double normEps = 0;
+    std::int64_t window = 0; ///< keys a query sees, itself included; 0 = all
 
     [[nodiscard]] int group() const { return heads / kvHeads; } ///< query heads per KV head
     [[nodiscard]] int hidden() const { return static_cast<int>(wq.size(1)); }

@@ -20,7 +20,7 @@ std::string layerPrefix(LayerIndex layer)
 class Reader
 {
 public:
-    Reader(const HfCheckpoint& checkpoint, std::string prefix, torch::Device device)
+    Reader(const Checkpoint& checkpoint, std::string prefix, torch::Device device)
         : m_checkpoint(checkpoint), m_prefix(std::move(prefix)), m_device(device)
     {
     }
@@ -43,7 +43,7 @@ public:
     Status status() { return std::move(m_status); }
 
 private:
-    const HfCheckpoint& m_checkpoint;
+    const Checkpoint& m_checkpoint;
     std::string m_prefix;
     torch::Device m_device;
     Status m_status;
@@ -74,7 +74,7 @@ torch::Tensor pairFrequencies(const ModelConfig& config, const std::vector<std::
     return torch::stack(heads);
 }
 
-Result<GqaBlock> loadGqaBlock(const HfCheckpoint& checkpoint, LayerIndex layer,
+Result<GqaBlock> loadGqaBlock(const Checkpoint& checkpoint, LayerIndex layer,
                               torch::Device device)
 {
     const ModelConfig& config = checkpoint.config();
@@ -90,15 +90,15 @@ Result<GqaBlock> loadGqaBlock(const HfCheckpoint& checkpoint, LayerIndex layer,
     reader.read(block.wk, "k_proj.weight");
     reader.read(block.wv, "v_proj.weight");
     reader.read(block.wo, "o_proj.weight");
-    reader.readIf(config.attentionBias, block.bq, "q_proj.bias");
-    reader.readIf(config.attentionBias, block.bk, "k_proj.bias");
-    reader.readIf(config.attentionBias, block.bv, "v_proj.bias");
-    reader.readIf(config.attentionBias, block.bo, "o_proj.bias");
+    reader.readIf(config.qkvBias, block.bq, "q_proj.bias");
+    reader.readIf(config.qkvBias, block.bk, "k_proj.bias");
+    reader.readIf(config.qkvBias, block.bv, "v_proj.bias");
+    reader.readIf(config.outputBias, block.bo, "o_proj.bias");
     MLA_CHECK(reader.status());
     return block;
 }
 
-Result<MlaBlock> loadMlaBlock(const HfCheckpoint& checkpoint, LayerIndex layer,
+Result<MlaBlock> loadMlaBlock(const Checkpoint& checkpoint, LayerIndex layer,
                               torch::Device device)
 {
     const ModelConfig& config = checkpoint.config();
@@ -124,7 +124,7 @@ Result<MlaBlock> loadMlaBlock(const HfCheckpoint& checkpoint, LayerIndex layer,
     reader.readIf(mla.queryBias, block.bq, "q_proj.bias");
     reader.readIf(mla.kvDownBias, downBias, "kv_a_proj_with_mqa.bias");
     reader.readIf(mla.kvUpBias, upBias, "kv_b_proj.bias");
-    reader.readIf(config.attentionBias, block.bo, "o_proj.bias");
+    reader.readIf(config.outputBias, block.bo, "o_proj.bias");
     MLA_CHECK(reader.status());
 
     block.wdkv = down.narrow(0, 0, block.rank).contiguous();
@@ -174,7 +174,7 @@ std::vector<std::pair<std::string, torch::Tensor>> draftTensors(const MlaBlock& 
     return all;
 }
 
-Result<DecoderLayer> loadLayer(const HfCheckpoint& checkpoint, LayerIndex layer,
+Result<DecoderLayer> loadLayer(const Checkpoint& checkpoint, LayerIndex layer,
                                torch::Device device)
 {
     const ModelConfig& config = checkpoint.config();
@@ -200,7 +200,7 @@ Result<DecoderLayer> loadLayer(const HfCheckpoint& checkpoint, LayerIndex layer,
     return out;
 }
 
-Result<DecoderEnds> loadEnds(const HfCheckpoint& checkpoint, torch::Device device)
+Result<DecoderEnds> loadEnds(const Checkpoint& checkpoint, torch::Device device)
 {
     DecoderEnds ends;
     ends.eps = checkpoint.config().rmsNormEps;

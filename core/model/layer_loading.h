@@ -8,16 +8,16 @@
 #include "core/base/indices.h"
 #include "core/base/result.h"
 #include "core/base/torch.h"
-#include "core/checkpoint/hf_checkpoint.h"
+#include "core/checkpoint/checkpoint.h"
 #include "core/model/gqa_attention.h"
 #include "core/model/mla_attention.h"
 
 namespace mla
 {
 
-Result<GqaBlock> loadGqaBlock(const HfCheckpoint& checkpoint, LayerIndex layer,
+Result<GqaBlock> loadGqaBlock(const Checkpoint& checkpoint, LayerIndex layer,
                               torch::Device device = torch::kCPU);
-Result<MlaBlock> loadMlaBlock(const HfCheckpoint& checkpoint, LayerIndex layer,
+Result<MlaBlock> loadMlaBlock(const Checkpoint& checkpoint, LayerIndex layer,
                               torch::Device device = torch::kCPU);
 
 /// The block's own tensors under a draft's names ("q_proj.weight", "kv_a_proj_with_mqa.bias", ...,

@@ -76,7 +76,7 @@ torch::Tensor copyTensor(const TensorInfo& info, std::span<const std::byte> byte
 
 } // namespace
 
-Result<torch::Tensor> loadTensor(const HfCheckpoint& checkpoint, const std::string& name,
+Result<torch::Tensor> loadTensor(const Checkpoint& checkpoint, const std::string& name,
                                  torch::Dtype dtype, torch::Device device)
 {
     MLA_TRY(info, checkpoint.info(name));

@@ -10,14 +10,14 @@
 #include "core/base/result.h"
 #include "core/base/settings.h"
 #include "core/base/torch.h"
-#include "core/checkpoint/hf_checkpoint.h"
+#include "core/checkpoint/checkpoint.h"
 #include "core/checkpoint/safetensors.h"
 
 namespace mla
 {
 
 /// A copy of a stored tensor as `dtype` on `device`.
-Result<torch::Tensor> loadTensor(const HfCheckpoint& checkpoint, const std::string& name,
+Result<torch::Tensor> loadTensor(const Checkpoint& checkpoint, const std::string& name,
                                  torch::Dtype dtype = torch::kFloat32,
                                  torch::Device device = torch::kCPU);
 Result<torch::Tensor> loadTensor(const SafetensorsFile& file, const std::string& name,

@@ -67,7 +67,7 @@ private:
 
     JobContext& m_job;
     const AcceptRequest& m_request;
-    std::optional<HfCheckpoint> m_targetFiles, m_draftFiles;
+    std::optional<Checkpoint> m_targetFiles, m_draftFiles;
     std::optional<Decoder> m_target, m_draft;
     std::string m_targetFingerprint, m_runId, m_method;
     StopRule m_stop;
@@ -84,8 +84,8 @@ Status AcceptRun::open()
     MLA_TRY(device, resolveDevice(m_request.compute.device));
     m_device = device;
     m_workers = workerCount(m_request.compute, m_device);
-    MLA_TRY(target, HfCheckpoint::open(m_request.target));
-    MLA_TRY(draft, HfCheckpoint::open(m_request.draft));
+    MLA_TRY(target, Checkpoint::open(m_request.target));
+    MLA_TRY(draft, Checkpoint::open(m_request.draft));
     MLA_TRY(targetTokens, Tokenizer::open(m_request.target));
     MLA_TRY(draftTokens, Tokenizer::open(m_request.draft));
     MLA_CHECK(checkSameTokens(targetTokens, draftTokens));

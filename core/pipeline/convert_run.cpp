@@ -60,7 +60,7 @@ int keyRankOf(const ModelConfig& config, int ropeDim, int rank)
 class ConvertRun
 {
 public:
-    ConvertRun(JobContext& job, const ConvertRequest& request, HfCheckpoint original,
+    ConvertRun(JobContext& job, const ConvertRequest& request, Checkpoint original,
                std::unique_ptr<Converter> converter)
         : m_job(job), m_request(request), m_original(std::move(original)),
           m_converter(std::move(converter))
@@ -86,7 +86,7 @@ private:
 
     JobContext& m_job;
     const ConvertRequest& m_request;
-    HfCheckpoint m_original;
+    Checkpoint m_original;
     std::unique_ptr<Converter> m_converter;
     std::string m_runId, m_fingerprint;
     NamedCalibration m_calibration;

@@ -18,7 +18,7 @@ namespace
 namespace fs = std::filesystem;
 
 /// Calibration for a look only: built, not stored anywhere.
-Result<CalibrationSet> temporaryCalibration(JobContext& job, const HfCheckpoint& checkpoint,
+Result<CalibrationSet> temporaryCalibration(JobContext& job, const Checkpoint& checkpoint,
                                             const CalibrationSettings& settings,
                                             const ComputeSettings& compute)
 {
@@ -33,7 +33,7 @@ Result<CalibrationSet> temporaryCalibration(JobContext& job, const HfCheckpoint&
 
 /// Runs `measure` over all layers and returns their records in order.
 Result<std::vector<LayerRecord>>
-measureLayers(JobContext& job, const std::string& stage, const HfCheckpoint& original,
+measureLayers(JobContext& job, const std::string& stage, const Checkpoint& original,
               const CalibrationSet& set, torch::Device device, int workers,
               const std::function<Result<LayerRecord>(LayerActivations&)>& measure)
 {

@@ -29,7 +29,7 @@ Result<PartsFolder> openRun(const RunTarget& target, const std::string& run,
                             const std::string& manifest);
 
 struct FinishedRun {
-    const HfCheckpoint& original;
+    const Checkpoint& original;
     const std::string& fingerprint; ///< of the original
     const NamedCalibration& calibration;
     DraftContent content;

@@ -32,7 +32,7 @@ const char* configName(DType dtype)
 }
 
 /// Largest logit difference of two models on the first held-out sequences, over the logits' spread.
-Result<double> logitDifference(const HfCheckpoint& a, const HfCheckpoint& b,
+Result<double> logitDifference(const Checkpoint& a, const Checkpoint& b,
                                const TokenWindows& windows, torch::Device device)
 {
     const torch::NoGradGuard noGrad;
@@ -68,7 +68,7 @@ Result<ExportOutcome> exportNow(JobContext& job, const ExportRequest& request)
     MLA_CHECK(writeDraft(content, staged.path()));
     ExportOutcome outcome{request.output, {}, {}};
     if (request.verify) {
-        MLA_TRY(written, HfCheckpoint::open(staged.path()));
+        MLA_TRY(written, Checkpoint::open(staged.path()));
         MLA_TRY(difference, logitDifference(draft, written, heldoutWindows(calibration), device));
         // A cast changes logits; without one the copy must be the same model.
         if (!dtype && difference > 1e-6)

@@ -7,7 +7,7 @@ namespace mla
 
 Result<InspectReport> inspectModel(const std::filesystem::path& model)
 {
-    MLA_TRY(checkpoint, HfCheckpoint::open(model));
+    MLA_TRY(checkpoint, Checkpoint::open(model));
     const ModelConfig& config = checkpoint.config();
     InspectReport report;
     report.modelType = config.modelType;

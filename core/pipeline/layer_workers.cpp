@@ -95,7 +95,7 @@ int lastWanted(int layers, const std::function<bool(LayerIndex)>& wanted)
 }
 
 /// Streams up to the last wanted layer and passes the wanted ones on.
-Status stream(JobContext& job, const HfCheckpoint& original, const CalibrationSet& set,
+Status stream(JobContext& job, const Checkpoint& original, const CalibrationSet& set,
               torch::Device device, int streamWorkers,
               const std::function<bool(LayerIndex)>& wanted,
               const std::function<bool(LayerActivations)>& push)
@@ -116,7 +116,7 @@ Status stream(JobContext& job, const HfCheckpoint& original, const CalibrationSe
 
 } // namespace
 
-Status forEachLayer(JobContext& job, const HfCheckpoint& original, const CalibrationSet& set,
+Status forEachLayer(JobContext& job, const Checkpoint& original, const CalibrationSet& set,
                     torch::Device device, int workers,
                     const std::function<bool(LayerIndex)>& wanted,
                     const std::function<Status(LayerActivations&)>& work)

@@ -15,7 +15,7 @@ namespace mla
 /// names, on up to `workers` threads. At most workers + 1 layers' activations are in memory. Layers
 /// are independent, so their order and the number of workers never change a result. The error of
 /// the lowest failing layer is returned, tagged with it; a stop request ends as Cancelled.
-Status forEachLayer(JobContext& job, const HfCheckpoint& original, const CalibrationSet& set,
+Status forEachLayer(JobContext& job, const Checkpoint& original, const CalibrationSet& set,
                     torch::Device device, int workers,
                     const std::function<bool(LayerIndex)>& wanted,
                     const std::function<Status(LayerActivations&)>& work);

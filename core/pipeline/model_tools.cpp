@@ -22,7 +22,7 @@ Result<ForwardResult> forwardModel(const fs::path& model, const std::vector<int>
     if (out && fs::exists(*out) && !overwrite)
         return usageError(out->string() + " exists", "give --overwrite to replace it");
     useOneThread();
-    MLA_TRY(checkpoint, HfCheckpoint::open(model));
+    MLA_TRY(checkpoint, Checkpoint::open(model));
     MLA_CHECK(checkIds(checkpoint.config(), ids, static_cast<std::int64_t>(ids.size())));
     MLA_TRY(device, resolveDevice(compute.device));
     ForwardResult result;
@@ -45,7 +45,7 @@ Result<ForwardResult> forwardModel(const fs::path& model, const std::vector<int>
 Result<std::vector<int>> generateTokens(JobContext& job, const GenerateRequest& request)
 {
     useOneThread();
-    MLA_TRY(checkpoint, HfCheckpoint::open(request.model));
+    MLA_TRY(checkpoint, Checkpoint::open(request.model));
     MLA_TRY(device, resolveDevice(request.compute.device));
     std::vector<int> ids;
     MLA_CHECK(guarded("generate", [&]() -> Status {
@@ -67,7 +67,7 @@ Result<PerplexityResult> measurePerplexity(JobContext& job, const fs::path& mode
     if (length < 2)
         return usageError("--length " + std::to_string(length) + ": at least 2 tokens a window");
     useOneThread();
-    MLA_TRY(checkpoint, HfCheckpoint::open(model));
+    MLA_TRY(checkpoint, Checkpoint::open(model));
     MLA_TRY(tokenizer, Tokenizer::open(model));
     MLA_TRY(content, readFile(text));
     MLA_TRY(device, resolveDevice(compute.device));

@@ -27,8 +27,8 @@ using Clock = std::chrono::steady_clock;
 class RefineRun
 {
 public:
-    RefineRun(JobContext& job, const RefineRequest& request, HfCheckpoint original,
-              HfCheckpoint draft, DraftMeta meta)
+    RefineRun(JobContext& job, const RefineRequest& request, Checkpoint original,
+              Checkpoint draft, DraftMeta meta)
         : m_job(job), m_request(request), m_original(std::move(original)),
           m_draft(std::move(draft)), m_meta(std::move(meta))
     {
@@ -48,7 +48,7 @@ private:
 
     JobContext& m_job;
     const RefineRequest& m_request;
-    HfCheckpoint m_original, m_draft;
+    Checkpoint m_original, m_draft;
     DraftMeta m_meta; ///< of the draft that is refined
     std::string m_runId, m_fingerprint;
     NamedCalibration m_calibration;

@@ -89,7 +89,7 @@ fs::path partsFolder(const std::optional<fs::path>& study, const fs::path& outpu
     return partsRoot(*study) / name;
 }
 
-CheckpointRecord describeCheckpoint(const HfCheckpoint& checkpoint, const std::string& fingerprint)
+CheckpointRecord describeCheckpoint(const Checkpoint& checkpoint, const std::string& fingerprint)
 {
     CheckpointRecord record;
     record.id = checkpointId(checkpoint.directory());
@@ -144,7 +144,7 @@ CalibrationRecord toRecord(const NamedCalibration& calibration)
 }
 
 Result<NamedCalibration>
-obtainCalibration(JobContext& job, const HfCheckpoint& checkpoint, const std::string& fingerprint,
+obtainCalibration(JobContext& job, const Checkpoint& checkpoint, const std::string& fingerprint,
                   const CalibrationSettings& settings, const ComputeSettings& compute,
                   const std::optional<fs::path>& study, const fs::path& stored)
 {
@@ -190,13 +190,13 @@ TokenWindows heldoutWindows(const CalibrationSet& set)
 }
 
 Result<std::map<std::string, StageRecord>>
-scoreStages(JobContext& job, const HfCheckpoint& original, const fs::path& draft,
+scoreStages(JobContext& job, const Checkpoint& original, const fs::path& draft,
             const std::string& stage, const TokenWindows& windows, torch::Device device,
             int workers)
 {
     job.emitEvent(StageStarted{"perplexity", 2 * static_cast<int>(windows.size()), "windows", {}});
     MLA_TRY(reference, Decoder::load(original, device));
-    MLA_TRY(checkpoint, HfCheckpoint::open(draft));
+    MLA_TRY(checkpoint, Checkpoint::open(draft));
     MLA_TRY(model, Decoder::load(checkpoint, device));
     MLA_TRY(originalScore, scoreWindows(job, reference, nullptr, windows, workers));
     MLA_TRY(draftScore, scoreWindows(job, model, &reference, windows, workers));
@@ -206,17 +206,17 @@ scoreStages(JobContext& job, const HfCheckpoint& original, const fs::path& draft
     };
 }
 
-Result<HfCheckpoint> openSource(const fs::path& path)
+Result<Checkpoint> openSource(const fs::path& path)
 {
-    MLA_TRY(checkpoint, HfCheckpoint::open(path));
+    MLA_TRY(checkpoint, Checkpoint::open(path));
     if (checkpoint.config().isMla())
         return badInput("is an MLA draft; a GQA checkpoint is expected here", path.string());
     return std::move(checkpoint);
 }
 
-Result<HfCheckpoint> openDraft(const fs::path& path)
+Result<Checkpoint> openDraft(const fs::path& path)
 {
-    MLA_TRY(checkpoint, HfCheckpoint::open(path));
+    MLA_TRY(checkpoint, Checkpoint::open(path));
     if (!checkpoint.config().isMla())
         return badInput("is a GQA checkpoint; an MLA draft (the output of `convert`) is expected",
                         path.string());

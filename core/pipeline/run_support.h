@@ -31,7 +31,7 @@ std::filesystem::path partsFolder(const std::optional<std::filesystem::path>& st
                                   const std::filesystem::path& output, const std::string& run);
 std::filesystem::path partsRoot(const std::filesystem::path& study); ///< NAME.parts
 
-CheckpointRecord describeCheckpoint(const HfCheckpoint& checkpoint, const std::string& fingerprint);
+CheckpointRecord describeCheckpoint(const Checkpoint& checkpoint, const std::string& fingerprint);
 
 /// The bundled prompts that self-generated calibration starts from.
 Result<std::filesystem::path> defaultPrompts();
@@ -43,7 +43,7 @@ struct NamedCalibration {
 };
 /// The set that `settings` describe: taken from `stored` (a file of this run), then from the study,
 /// else built and kept in `stored`. Ids are reused, never generated twice.
-Result<NamedCalibration> obtainCalibration(JobContext& job, const HfCheckpoint& checkpoint,
+Result<NamedCalibration> obtainCalibration(JobContext& job, const Checkpoint& checkpoint,
                                            const std::string& fingerprint,
                                            const CalibrationSettings& settings,
                                            const ComputeSettings& compute,
@@ -57,12 +57,12 @@ TokenWindows heldoutWindows(const CalibrationSet& set);
 /// Perplexity of the original and of the draft on `windows`, and the draft's KL from the original;
 /// the draft's figures stand under `stage`.
 Result<std::map<std::string, StageRecord>>
-scoreStages(JobContext& job, const HfCheckpoint& original, const std::filesystem::path& draft,
+scoreStages(JobContext& job, const Checkpoint& original, const std::filesystem::path& draft,
             const std::string& stage, const TokenWindows& windows, torch::Device device,
             int workers);
 
 /// An open GQA checkpoint, or an error that says a draft was given where a source is needed.
-Result<HfCheckpoint> openSource(const std::filesystem::path& path);
-Result<HfCheckpoint> openDraft(const std::filesystem::path& path);
+Result<Checkpoint> openSource(const std::filesystem::path& path);
+Result<Checkpoint> openDraft(const std::filesystem::path& path);
 
 } // namespace mla

@@ -16,7 +16,7 @@ namespace mla
 struct CheckpointRecord {
     std::string id; ///< short name, unique in the study ("SmolLM2-135M")
     std::string path;
-    std::string fingerprint; ///< HfCheckpoint::fingerprint
+    std::string fingerprint; ///< Checkpoint::fingerprint
     std::string configJson;
 };
 

@@ -36,7 +36,8 @@ inline MethodLayer methodLayer()
     config.numKeyValueHeads = sizes.at("num_key_value_heads");
     config.headDim = sizes.at("head_dim");
     config.rope.theta = sizes.at("rope_theta");
-    config.attentionBias = true;
+    config.qkvBias = true;
+    config.outputBias = true;
     layer.evalSequences = sizes.at("eval_sequences");
 
     GqaBlock& block = layer.block;

@@ -89,7 +89,7 @@ inline bool identical(const torch::Tensor& a, const torch::Tensor& b)
 
 inline Decoder openModel(const std::filesystem::path& directory)
 {
-    return must(Decoder::load(must(HfCheckpoint::open(directory))));
+    return must(Decoder::load(must(Checkpoint::open(directory))));
 }
 inline std::filesystem::path stories()
 {

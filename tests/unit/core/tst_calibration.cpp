@@ -34,7 +34,7 @@ private:
                                     int workers = 1, std::uint64_t seed = 0);
     [[nodiscard]] static std::vector<int> row(const CalibrationSet& set, int index, bool valid);
     QTemporaryDir m_folder;
-    std::optional<HfCheckpoint> m_checkpoint;
+    std::optional<Checkpoint> m_checkpoint;
     std::optional<Tokenizer> m_tokenizer;
     std::string m_story;
     JobContext m_job;
@@ -43,7 +43,7 @@ private:
 void TestCalibration::initTestCase()
 {
     useOneThread();
-    m_checkpoint = must(HfCheckpoint::open(stories()));
+    m_checkpoint = must(Checkpoint::open(stories()));
     m_tokenizer = must(Tokenizer::open(stories()));
     for (int i = 0; i < 40; ++i) // no two windows are equal
         m_story += "Once there were " + std::to_string(i * 37) + " dogs and a cat called Tom. ";

@@ -92,7 +92,7 @@ private Q_SLOTS:
         QCOMPARE(config.rope, RopeConfig{});
         QCOMPARE(config.bosTokenId, std::optional<int>(1));
         QCOMPARE(config.eosTokenIds, std::vector<int>{2});
-        QVERIFY(!config.attentionBias && !config.mlpBias && !config.tieWordEmbeddings);
+        QVERIFY(!config.qkvBias && !config.outputBias && !config.mlpBias && !config.tieWordEmbeddings);
         QVERIFY(config.dtype.empty());
         QVERIFY(!config.isMla());
     }

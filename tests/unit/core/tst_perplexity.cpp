@@ -17,7 +17,7 @@ void writeIgnorant(const std::filesystem::path& directory)
 {
     std::filesystem::create_directories(directory);
     std::filesystem::copy_file(stories() / "config.json", directory / "config.json");
-    const HfCheckpoint source = must(HfCheckpoint::open(stories()));
+    const Checkpoint source = must(Checkpoint::open(stories()));
     std::vector<std::string> names;
     std::vector<Tensor> tensors;
     for (const ExpectedTensor& expected : expectedTensors(source.config())) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "core/checkpoint/hf_checkpoint.h"
+#include "core/checkpoint/checkpoint.h"
 
 #include <algorithm>
 #include <array>
@@ -124,12 +124,12 @@ std::vector<ExpectedTensor> expectedTensors(const ModelConfig& config)
                    mla.kvDownBias);
             linear(attention + "kv_b_proj", mla.kvUpHeads * (nope + mla.vHeadDim), rank,
                    mla.kvUpBias);
-            linear(attention + "o_proj", hidden, heads * mla.vHeadDim, config.attentionBias);
+            linear(attention + "o_proj", hidden, heads * mla.vHeadDim, config.outputBias);
         } else {
-            linear(attention + "q_proj", heads * headDim, hidden, config.attentionBias);
-            linear(attention + "k_proj", groups * headDim, hidden, config.attentionBias);
-            linear(attention + "v_proj", groups * headDim, hidden, config.attentionBias);
-            linear(attention + "o_proj", hidden, heads * headDim, config.attentionBias);
+            linear(attention + "q_proj", heads * headDim, hidden, config.qkvBias);
+            linear(attention + "k_proj", groups * headDim, hidden, config.qkvBias);
+            linear(attention + "v_proj", groups * headDim, hidden, config.qkvBias);
+            linear(attention + "o_proj", hidden, heads * headDim, config.outputBias);
         }
         tensors.push_back({prefix + "post_attention_layernorm.weight", {hidden}});
         linear(prefix + "mlp.gate_proj", config.intermediateSize, hidden, config.mlpBias);
@@ -142,9 +142,9 @@ std::vector<ExpectedTensor> expectedTensors(const ModelConfig& config)
     return tensors;
 }
 
-Result<HfCheckpoint> HfCheckpoint::open(const fs::path& directory)
+Result<Checkpoint> Checkpoint::open(const fs::path& directory)
 {
-    HfCheckpoint checkpoint;
+    Checkpoint checkpoint;
     checkpoint.m_directory = directory;
     MLA_TRY(config, readModelConfig(directory));
     checkpoint.m_config = std::move(config);
@@ -155,7 +155,7 @@ Result<HfCheckpoint> HfCheckpoint::open(const fs::path& directory)
     return checkpoint;
 }
 
-Status HfCheckpoint::openShards()
+Status Checkpoint::openShards()
 {
     std::map<std::string, std::string> weightMap;
     std::error_code code;
@@ -197,7 +197,7 @@ Status HfCheckpoint::openShards()
     return {};
 }
 
-void HfCheckpoint::noticeStray(const std::map<std::string, std::size_t>& opened, bool sharded)
+void Checkpoint::noticeStray(const std::map<std::string, std::size_t>& opened, bool sharded)
 {
     std::vector<std::string> stray = safetensorsFilesIn(m_directory);
     std::erase_if(stray, [&](const std::string& name) { return opened.contains(name); });
@@ -215,7 +215,7 @@ void HfCheckpoint::noticeStray(const std::map<std::string, std::size_t>& opened,
                              " does not list: " + listed(unlisted));
 }
 
-Status HfCheckpoint::checkTensors() const
+Status Checkpoint::checkTensors() const
 {
     ModelConfig wanted = m_config;
     if (has(headName)) // checked even when the flag says tied
@@ -242,7 +242,7 @@ Status HfCheckpoint::checkTensors() const
     return {};
 }
 
-Status HfCheckpoint::resolveHead()
+Status Checkpoint::resolveHead()
 {
     m_tiedHead = m_config.tieWordEmbeddings;
     if (!m_tiedHead || !has(headName))
@@ -262,7 +262,7 @@ Status HfCheckpoint::resolveHead()
     return {};
 }
 
-void HfCheckpoint::noticeUnused()
+void Checkpoint::noticeUnused()
 {
     std::set<std::string> used = {headName};
     for (const ExpectedTensor& expected : expectedTensors(m_config))
@@ -276,7 +276,7 @@ void HfCheckpoint::noticeUnused()
                              " tensors are not used by this architecture: " + listed(unused));
 }
 
-std::vector<std::string> HfCheckpoint::names() const
+std::vector<std::string> Checkpoint::names() const
 {
     std::vector<std::string> all;
     all.reserve(m_where.size());
@@ -285,7 +285,7 @@ std::vector<std::string> HfCheckpoint::names() const
     return all;
 }
 
-Result<TensorInfo> HfCheckpoint::info(const std::string& name) const
+Result<TensorInfo> Checkpoint::info(const std::string& name) const
 {
     const auto it = m_where.find(name);
     if (it == m_where.end())
@@ -293,7 +293,7 @@ Result<TensorInfo> HfCheckpoint::info(const std::string& name) const
     return m_files[it->second].tensors().at(name);
 }
 
-Result<std::span<const std::byte>> HfCheckpoint::bytes(const std::string& name) const
+Result<std::span<const std::byte>> Checkpoint::bytes(const std::string& name) const
 {
     const auto it = m_where.find(name);
     if (it == m_where.end())
@@ -301,7 +301,7 @@ Result<std::span<const std::byte>> HfCheckpoint::bytes(const std::string& name) 
     return m_files[it->second].bytes(name);
 }
 
-std::int64_t HfCheckpoint::parameterCount() const
+std::int64_t Checkpoint::parameterCount() const
 {
     std::int64_t count = 0;
     for (const ExpectedTensor& expected : expectedTensors(m_config)) {
@@ -313,7 +313,7 @@ std::int64_t HfCheckpoint::parameterCount() const
     return count;
 }
 
-Result<std::string> HfCheckpoint::fingerprint() const
+Result<std::string> Checkpoint::fingerprint() const
 {
     constexpr std::size_t windows = 8;
     constexpr std::size_t windowBytes = 512;

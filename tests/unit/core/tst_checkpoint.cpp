@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "core/checkpoint/hf_checkpoint.h"
+#include "core/checkpoint/checkpoint.h"
 
 #include <fstream>
 
@@ -76,7 +76,7 @@ std::vector<std::int64_t> shapeOf(const ModelConfig& config, const std::string& 
 
 } // namespace
 
-class TestHfCheckpoint : public QObject
+class TestCheckpoint : public QObject
 {
     Q_OBJECT
 
@@ -90,7 +90,7 @@ private Q_SLOTS:
     void opensASingleFile()
     {
         write(toyConfig(false), tensorsOf(toyConfig(false)));
-        const HfCheckpoint checkpoint = opened();
+        const Checkpoint checkpoint = opened();
         QVERIFY(checkpoint.warnings().empty());
         QVERIFY(!checkpoint.tiedHead());
         // 2 layers of q, k, v, o, three MLP matrices and two norms; embedding, head, last norm.
@@ -105,7 +105,7 @@ private Q_SLOTS:
 
     void opensTheDemoCheckpoint()
     {
-        const auto checkpoint = HfCheckpoint::open(fs::path(MLA_RESOURCES) / "demo/stories260K");
+        const auto checkpoint = Checkpoint::open(fs::path(MLA_RESOURCES) / "demo/stories260K");
         QVERIFY2(checkpoint.ok(), checkpoint.ok() ? "" : checkpoint.error().text().c_str());
         QCOMPARE(checkpoint.value().parameterCount(), std::int64_t{260'032}); // as published
         QVERIFY(checkpoint.value().tiedHead());
@@ -160,16 +160,16 @@ private Q_SLOTS:
         QVERIFY(refusal().find("model.safetensors") != std::string::npos);
         std::ofstream(m_dir / "pytorch_model.bin") << "x";
         QVERIFY(refusal().find(".bin files are not read") != std::string::npos);
-        const auto nowhere = HfCheckpoint::open(m_dir / "nowhere");
+        const auto nowhere = Checkpoint::open(m_dir / "nowhere");
         QVERIFY(!nowhere);
         QVERIFY(nowhere.error().text().find("no such directory") != std::string::npos);
-        QVERIFY(!HfCheckpoint::open(m_dir / "config.json"));
+        QVERIFY(!Checkpoint::open(m_dir / "config.json"));
     }
 
     void shardsFollowTheIndex()
     {
         writeSharded();
-        const HfCheckpoint sharded = opened();
+        const Checkpoint sharded = opened();
         QVERIFY(sharded.warnings().empty());
         const std::string print = sharded.fingerprint().value();
         // Strays are noticed and not merged: neither files nor tensors.
@@ -247,7 +247,7 @@ private Q_SLOTS:
 
         tensors["lm_head.weight"].data.back() = std::byte{99};
         write(toyConfig(true), tensors); // Transformers 5.19 does not tie them either
-        const HfCheckpoint different = opened();
+        const Checkpoint different = opened();
         QVERIFY(!different.tiedHead());
         QVERIFY(!different.config().tieWordEmbeddings);
         QCOMPARE(different.warnings().size(), std::size_t{1});
@@ -340,9 +340,9 @@ private:
         save(m_dir / "model-2.safetensors", second);
         std::ofstream(m_dir / "model.safetensors.index.json") << json{{"weight_map", map}};
     }
-    [[nodiscard]] HfCheckpoint opened() const
+    [[nodiscard]] Checkpoint opened() const
     {
-        auto checkpoint = HfCheckpoint::open(m_dir);
+        auto checkpoint = Checkpoint::open(m_dir);
         if (!checkpoint)
             qFatal("%s", checkpoint.error().text().c_str());
         return std::move(checkpoint).value();
@@ -350,12 +350,12 @@ private:
     /// The error of opening the directory; empty if it opened.
     [[nodiscard]] std::string refusal() const
     {
-        const auto checkpoint = HfCheckpoint::open(m_dir);
+        const auto checkpoint = Checkpoint::open(m_dir);
         return checkpoint ? std::string() : checkpoint.error().text();
     }
     std::unique_ptr<QTemporaryDir> m_temporary;
     fs::path m_dir;
 };
 
-QTEST_APPLESS_MAIN(TestHfCheckpoint)
-#include "tst_hf_checkpoint.moc"
+QTEST_APPLESS_MAIN(TestCheckpoint)
+#include "tst_checkpoint.moc"

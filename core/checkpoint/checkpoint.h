@@ -15,13 +15,13 @@
 namespace mla
 {
 
-class HfCheckpoint
+class Checkpoint
 {
 public:
     /// Maps every shard and checks that each tensor the config asks for is there with the right
     /// shape. With an index, the index is the authority: a missing shard or tensor is an error that
     /// names it; a stray safetensors file is a notice in warnings().
-    static Result<HfCheckpoint> open(const std::filesystem::path& directory);
+    static Result<Checkpoint> open(const std::filesystem::path& directory);
 
     [[nodiscard]] const std::filesystem::path& directory() const { return m_directory; }
     /// tieWordEmbeddings is what tiedHead() found, which may differ from the file's flag.
