@@ -36,6 +36,7 @@ namespace
 {
 const auto geometryKey = QStringLiteral("layout/geometry");
 const auto sessionKey = QStringLiteral("session/study");
+const auto resumeOffer = QStringLiteral("resume"); // topic of notices
 } // namespace
 
 Services coreServices()
@@ -211,6 +212,7 @@ void MainWindow::connectDocument()
 void MainWindow::connectJobs()
 {
     connect(&m_jobs, &StudyJobs::queued, m_jobsPage, &JobsPage::select);
+    connect(&m_jobs, &StudyJobs::queued, this, [this] { m_messages->withdraw(resumeOffer); });
     connect(&m_jobs, &StudyJobs::started, this, &MainWindow::showJobState);
     connect(&m_jobs, &StudyJobs::progressed, this, &MainWindow::showJobState);
     connect(&m_jobs, &StudyJobs::studyWritten, this, [this](const QString& study) {
@@ -273,7 +275,8 @@ void MainWindow::offerResume(const UnfinishedWork& work)
              .arg(work.finishedLayers),
          {},
          tr("Resume"),
-         [this, plan = work.plan] { startPlan(plan); }});
+         [this, plan = work.plan] { startPlan(plan); },
+         resumeOffer});
 }
 
 void MainWindow::showJobState()
@@ -295,7 +298,8 @@ void MainWindow::showEnd(JobId job, const JobEnd& end)
                           tr("The run of %1 was cancelled. What was finished is kept.").arg(name),
                           {},
                           tr("Resume"),
-                          [this, job] { m_jobs.resume(job); }});
+                          [this, job] { m_jobs.resume(job); },
+                          resumeOffer});
     if (m_closing && !m_jobs.busy())
         close();
 }

@@ -111,7 +111,7 @@ QStringList MessageBar::texts() const
 {
     QStringList all;
     for (const auto& shown : m_shown)
-        all << shown.second;
+        all << shown.text;
     for (const Notice& notice : m_waiting)
         all << notice.text;
     return all;
@@ -121,7 +121,16 @@ void MessageBar::dismissAll()
 {
     m_waiting.clear();
     while (!m_shown.empty())
-        dismiss(m_shown.front().first);
+        dismiss(m_shown.front().item);
+}
+
+void MessageBar::withdraw(const QString& topic)
+{
+    std::erase_if(m_waiting, [&](const Notice& notice) { return notice.topic == topic; });
+    const std::vector<Shown> shown = m_shown;
+    for (const Shown& notice : shown)
+        if (notice.topic == topic)
+            dismiss(notice.item);
 }
 
 void MessageBar::showNext()
@@ -169,7 +178,7 @@ void MessageBar::showNext()
         connect(close, &QToolButton::clicked, this, [this, item] { dismiss(item); });
         line->addWidget(close);
         m_layout->addWidget(item);
-        m_shown.emplace_back(item, notice.text);
+        m_shown.push_back({item, notice.text, notice.topic});
     }
     setVisible(!m_shown.empty());
 }
@@ -177,7 +186,7 @@ void MessageBar::showNext()
 void MessageBar::dismiss(QWidget* item)
 {
     const auto found = std::find_if(m_shown.begin(), m_shown.end(),
-                                    [item](const auto& shown) { return shown.first == item; });
+                                    [item](const auto& shown) { return shown.item == item; });
     if (found == m_shown.end())
         return;
     m_shown.erase(found);

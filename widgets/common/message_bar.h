@@ -23,6 +23,7 @@ struct Notice {
     QString details;              ///< everything known, to read and copy; may be empty
     QString actionText;           ///< of an offered action; empty = none
     std::function<void()> action; ///< the notice goes away with it
+    QString topic{};              ///< what withdraw() takes it back by; may be empty
 };
 /// `title` says what did not work; the error's parts become text and details.
 [[nodiscard]] Notice errorNotice(const QString& title, const Error& error);
@@ -37,13 +38,18 @@ public:
     void post(const Notice& notice); ///< one that is equal to a notice still shown is not repeated
     [[nodiscard]] QStringList texts() const; ///< of visible and waiting notices, in order
     void dismissAll();
+    void withdraw(const QString& topic); ///< notices of this topic no longer hold
 
 private:
     void showNext();
     void dismiss(QWidget* item);
 
     QVBoxLayout* m_layout;
-    std::vector<std::pair<QWidget*, QString>> m_shown;
+    struct Shown {
+        QWidget* item;
+        QString text, topic;
+    };
+    std::vector<Shown> m_shown;
     std::deque<Notice> m_waiting;
 };
 

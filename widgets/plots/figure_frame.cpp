@@ -293,6 +293,9 @@ void FigurePainter::layoutFor(const QSize& size)
     m_plot->xAxis->setLabel(wrapped(axisTitle(m_figure.x), metrics, width));
     m_plot->yAxis->setLabel(wrapped(axisTitle(m_figure.y), metrics, height));
     if (m_scale) {
+        // A margin group only lets a colour scale's margins grow: without this, those of a smaller
+        // size, where labels had more lines, would stay.
+        m_scale->setMargins(QMargins());
         m_scale->axis()->ticker()->setTickCount(std::clamp(height / (3 * em), 2, 8));
         m_scale->axis()->setLabel(wrapped(m_scaleTitle, metrics, height));
     }
