@@ -5,7 +5,8 @@
 #include <cassert>
 #include <limits>
 #include <map>
-#include <random>
+
+#include "core/evaluate/bootstrap.h"
 
 namespace mla
 {
@@ -13,33 +14,12 @@ namespace mla
 namespace
 {
 
-constexpr int bootstrapSamples = 2000;
-constexpr double tail = 0.025; // of a 95 % interval, on each side
-
-struct Sums {
-    std::int64_t steps = 0, drafted = 0, accepted = 0;
-    void add(const StepCount& step)
-    {
-        ++steps;
-        drafted += step.drafted;
-        accepted += step.accepted;
-    }
-    [[nodiscard]] double rate() const
-    {
-        return drafted > 0 ? static_cast<double>(accepted) / static_cast<double>(drafted) : 0;
-    }
-    [[nodiscard]] double length() const
-    {
-        return steps > 0 ? 1 + static_cast<double>(accepted) / static_cast<double>(steps) : 0;
-    }
-};
-
-std::vector<Sums> sumsByPrompt(std::span<const StepCount> steps)
+std::vector<PromptSums> sumsByPrompt(std::span<const StepCount> steps)
 {
-    std::map<int, Sums> prompts;
+    std::map<int, PromptSums> prompts;
     for (const StepCount& step : steps)
         prompts[step.prompt].add(step);
-    std::vector<Sums> sums;
+    std::vector<PromptSums> sums;
     for (const auto& [prompt, sum] : prompts)
         sums.push_back(sum);
     return sums;
@@ -66,41 +46,11 @@ void countPositions(std::span<const StepCount> steps, AcceptanceMetrics& metrics
         ++metrics.histogram[static_cast<std::size_t>(step.accepted)];
 }
 
-/// Linear interpolation between order statistics.
-double quantile(const std::vector<double>& sorted, double share)
-{
-    const double position = share * static_cast<double>(sorted.size() - 1);
-    const auto below = static_cast<std::size_t>(position);
-    const std::size_t above = std::min(below + 1, sorted.size() - 1);
-    return sorted[below] +
-           (position - static_cast<double>(below)) * (sorted[above] - sorted[below]);
-}
-
-/// Prompts are drawn with replacement; the steps of one prompt depend on each other.
-void bootstrapRate(const std::vector<Sums>& prompts, std::uint64_t seed, AcceptanceMetrics& metrics)
-{
-    std::mt19937_64 random(seed);
-    std::vector<double> rates;
-    for (int sample = 0; sample < bootstrapSamples; ++sample) {
-        Sums drawn;
-        for (std::size_t i = 0; i < prompts.size(); ++i) {
-            // The standard's distributions differ between libraries; this does not.
-            const Sums& prompt = prompts[random() % prompts.size()];
-            drawn.drafted += prompt.drafted;
-            drawn.accepted += prompt.accepted;
-        }
-        rates.push_back(drawn.rate());
-    }
-    std::ranges::sort(rates);
-    metrics.rateLow = quantile(rates, tail);
-    metrics.rateHigh = quantile(rates, 1 - tail);
-}
-
 } // namespace
 
 AcceptanceMetrics acceptanceMetrics(std::span<const StepCount> steps, int k, std::uint64_t seed)
 {
-    Sums pooled;
+    PromptSums pooled;
     for (const StepCount& step : steps) {
         assert(step.accepted >= 0 && step.accepted <= step.drafted);
         pooled.add(step);
@@ -118,14 +68,16 @@ AcceptanceMetrics acceptanceMetrics(std::span<const StepCount> steps, int k, std
     metrics.histogram.assign(positions + 1, 0);
     countPositions(steps, metrics);
 
-    const std::vector<Sums> prompts = sumsByPrompt(steps);
+    const std::vector<PromptSums> prompts = sumsByPrompt(steps);
     if (prompts.empty())
         return metrics;
-    for (const Sums& prompt : prompts) {
+    for (const PromptSums& prompt : prompts) {
         metrics.perPromptMeanRate += prompt.rate() / static_cast<double>(prompts.size());
         metrics.perPromptMeanLength += prompt.length() / static_cast<double>(prompts.size());
     }
-    bootstrapRate(prompts, seed, metrics);
+    const Interval interval = bootstrapRate(prompts, seed);
+    metrics.rateLow = interval.low;
+    metrics.rateHigh = interval.high;
     return metrics;
 }
 
