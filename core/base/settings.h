@@ -48,6 +48,15 @@ struct RefineSettings {
     std::optional<LayerRange> layers;   ///< all when absent
 };
 
+/// How a token is chosen; target and draft follow the same rule.
+struct SamplingRule {
+    double temperature = 0; ///< 0 = greedy, the other two then mean nothing
+    int topK = 0;           ///< 0 = all
+    double topP = 1;        ///< in (0, 1]
+    [[nodiscard]] bool greedy() const { return temperature == 0; }
+    bool operator==(const SamplingRule&) const = default;
+};
+
 struct AcceptSettings {
     std::vector<std::filesystem::path> tasks; ///< JSONL files; task name = file stem
     int k = 4;

@@ -99,4 +99,24 @@ AlignedCounts alignedCounts(const std::vector<bool>& matches, int k, int prompt)
     return counts;
 }
 
+AlignedCounts alignedSteps(std::span<const StepStart> begun, int length, int k, int prompt)
+{
+    AlignedCounts counts;
+    int next = 0; // first token that no step has accounted for
+    for (const StepStart& step : begun) {
+        if (step.position >= length)
+            break;
+        counts.plainSteps += step.position - next;
+        const int drafted = std::min(k, length - step.position - 1);
+        const int accepted = std::min(step.accepted, drafted);
+        if (drafted > 0)
+            counts.steps.push_back({prompt, drafted, accepted});
+        else
+            ++counts.plainSteps;
+        next = std::min(step.position + accepted + 1, length);
+    }
+    counts.plainSteps += length - next;
+    return counts;
+}
+
 } // namespace mla

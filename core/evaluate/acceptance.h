@@ -43,4 +43,15 @@ struct AlignedCounts {
 };
 [[nodiscard]] AlignedCounts alignedCounts(const std::vector<bool>& matches, int k, int prompt);
 
+/// A step that some engine really took: it began at `position` of the continuation and `accepted`
+/// of its drafted tokens stood.
+struct StepStart {
+    int position = 0, accepted = 0;
+};
+/// The same counts from an engine's own steps over an n-token continuation: what was proposed or
+/// accepted past the text's end is not counted, whatever the engine drafted there. A token that no
+/// step accounts for (a backend's prefill gives one) is a plain step.
+[[nodiscard]] AlignedCounts alignedSteps(std::span<const StepStart> begun, int length, int k,
+                                         int prompt);
+
 } // namespace mla
