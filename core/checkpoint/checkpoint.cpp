@@ -130,6 +130,10 @@ std::vector<ExpectedTensor> expectedTensors(const ModelConfig& config)
             linear(attention + "k_proj", groups * headDim, hidden, config.qkvBias);
             linear(attention + "v_proj", groups * headDim, hidden, config.qkvBias);
             linear(attention + "o_proj", hidden, heads * headDim, config.outputBias);
+            if (config.qkNorm) {
+                tensors.push_back({attention + "q_norm.weight", {headDim}});
+                tensors.push_back({attention + "k_norm.weight", {headDim}});
+            }
         }
         tensors.push_back({prefix + "post_attention_layernorm.weight", {hidden}});
         linear(prefix + "mlp.gate_proj", config.intermediateSize, hidden, config.mlpBias);

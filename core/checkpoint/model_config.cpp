@@ -15,18 +15,19 @@ namespace
 constexpr int maximalLayers = 4096;
 
 /// The family, by model_type and the class it was saved from.
-Result<std::string> familyOf(JsonReader& reader, const nlohmann::json& config,
-                             const std::string& origin)
+Result<const Family*> familyOf(JsonReader& reader, const nlohmann::json& config,
+                               const std::string& origin)
 {
     reader.require("model_type");
     const std::string type = reader.text("model_type", {});
     MLA_CHECK(reader.status());
-    if (type != "llama" && type != mlaModelType)
+    const Family* family = familyNamed(type);
+    if (!family)
         return badInput("model_type '" + type + "' is not supported", origin,
-                        "supported: llama, mla_draft");
-    const std::string expected = type == "llama" ? "LlamaForCausalLM" : mlaArchitecture;
+                        "supported: " + supportedFamilies());
+    const std::string expected = family->architecture;
     if (!reader.has("architectures"))
-        return type;
+        return family;
     const nlohmann::json& named = config.at("architectures");
     if (!named.is_array() ||
         !std::ranges::all_of(named, [](const auto& item) { return item.is_string(); }))
@@ -36,7 +37,7 @@ Result<std::string> familyOf(JsonReader& reader, const nlohmann::json& config,
             return badInput("architecture '" + item.get<std::string>() +
                                 "' is not supported for model_type '" + type + "'",
                             origin, "supported: " + expected);
-    return type;
+    return family;
 }
 
 /// Keys that change what a model computes and that this program does not follow.
@@ -49,17 +50,34 @@ void refuseUnsupported(JsonReader& reader)
             reader.fail(key, "is set: quantised or per-layer checkpoints are not supported");
 }
 
-void readSizes(JsonReader& reader, ModelConfig& model)
+void readHeadDim(JsonReader& reader, const Family& family, ModelConfig& model)
 {
-    // Defaults of absent keys: LlamaConfig of Transformers 5.19 (4.x has the same).
-    model.vocabSize = reader.positive("vocab_size", 32000);
+    // A family with a number of its own for the absent key takes no null there.
+    const std::optional<int> headDim = family.headDim ? reader.positive("head_dim", *family.headDim)
+                                                      : reader.optionalInteger("head_dim", {}, 1);
+    if (!headDim && model.hiddenSize % model.numAttentionHeads != 0)
+        reader.fail("hidden_size", "is " + std::to_string(model.hiddenSize) +
+                                       ", not a multiple of the " +
+                                       std::to_string(model.numAttentionHeads) +
+                                       " attention heads, and no head_dim is given");
+    model.headDim = headDim.value_or(model.hiddenSize / model.numAttentionHeads);
+    if (model.headDim % 2 != 0)
+        reader.fail("head_dim",
+                    "is " + std::to_string(model.headDim) + ", rotary embedding needs an even one");
+}
+
+void readSizes(JsonReader& reader, const Family& family, ModelConfig& model)
+{
+    model.vocabSize = reader.positive("vocab_size", family.vocabSize);
     model.hiddenSize = reader.positive("hidden_size", 4096);
-    model.intermediateSize = reader.positive("intermediate_size", 11008);
+    model.intermediateSize = reader.positive("intermediate_size", family.intermediateSize);
     model.numHiddenLayers = reader.positive("num_hidden_layers", 32);
     model.numAttentionHeads = reader.positive("num_attention_heads", 32);
     model.numKeyValueHeads =
-        reader.optionalInteger("num_key_value_heads", {}, 1).value_or(model.numAttentionHeads);
-    model.maxPositionEmbeddings = reader.positive("max_position_embeddings", 2048);
+        reader.optionalInteger("num_key_value_heads", family.numKeyValueHeads, 1)
+            .value_or(model.numAttentionHeads);
+    model.maxPositionEmbeddings =
+        reader.positive("max_position_embeddings", family.maxPositionEmbeddings);
     model.rmsNormEps = reader.number("rms_norm_eps", 1e-6);
     if (model.rmsNormEps < 0)
         reader.fail("rms_norm_eps", "must not be negative");
@@ -72,23 +90,27 @@ void readSizes(JsonReader& reader, ModelConfig& model)
                                                ", which does not divide the " +
                                                std::to_string(model.numAttentionHeads) +
                                                " attention heads");
-    const std::optional<int> headDim = reader.optionalInteger("head_dim", {}, 1);
-    if (!headDim && model.hiddenSize % model.numAttentionHeads != 0)
-        reader.fail("hidden_size", "is " + std::to_string(model.hiddenSize) +
-                                       ", not a multiple of the " +
-                                       std::to_string(model.numAttentionHeads) +
-                                       " attention heads, and no head_dim is given");
-    model.headDim = headDim.value_or(model.hiddenSize / model.numAttentionHeads);
-    if (model.headDim % 2 != 0)
-        reader.fail("head_dim",
-                    "is " + std::to_string(model.headDim) + ", rotary embedding needs an even one");
+    readHeadDim(reader, family, model);
 }
 
-void readFlags(JsonReader& reader, ModelConfig& model)
+void readBiases(JsonReader& reader, const Family& family, ModelConfig& model)
 {
-    model.outputBias = reader.boolean("attention_bias", false);
-    model.qkvBias = model.outputBias && model.modelType != mlaModelType;
+    using Biases = Family::Biases;
+    const bool byKey =
+        family.biases == Biases::QkvAlways ? false : reader.boolean("attention_bias", false);
+    if (byKey && family.biases == Biases::None)
+        reader.fail("attention_bias", "is true, which is not supported for this model_type");
+    model.qkvBias = family.biases == Biases::QkvAlways || (byKey && family.biases == Biases::ByKey);
+    model.outputBias = byKey;
     model.mlpBias = reader.boolean("mlp_bias", false);
+    if (model.mlpBias && !family.mlpBias)
+        reader.fail("mlp_bias", "is true, which is not supported for this model_type");
+}
+
+void readFlags(JsonReader& reader, const Family& family, ModelConfig& model)
+{
+    readBiases(reader, family, model);
+    model.qkNorm = family.qkNorm;
     model.tieWordEmbeddings = reader.boolean("tie_word_embeddings", false);
     const std::string older = reader.text("torch_dtype", {});
     model.dtype = reader.text("dtype", older);
@@ -102,9 +124,9 @@ std::vector<int> stopIds(JsonReader& reader, std::vector<int> fallback)
     return ids;
 }
 
-void readTokenIds(JsonReader& reader, ModelConfig& model)
+void readTokenIds(JsonReader& reader, const Family& family, ModelConfig& model)
 {
-    model.bosTokenId = reader.optionalInteger("bos_token_id", 1, -1);
+    model.bosTokenId = reader.optionalInteger("bos_token_id", family.bosTokenId, -1);
     if (model.bosTokenId && *model.bosTokenId < 0)
         model.bosTokenId.reset();
     if (model.bosTokenId && *model.bosTokenId >= model.vocabSize) {
@@ -114,7 +136,8 @@ void readTokenIds(JsonReader& reader, ModelConfig& model)
                                             std::to_string(model.vocabSize));
         model.bosTokenId.reset();
     }
-    model.eosTokenIds = stopIds(reader, {2});
+    const std::optional<int> stop = family.eosTokenId;
+    model.eosTokenIds = stopIds(reader, stop ? std::vector<int>{*stop} : std::vector<int>());
 }
 
 } // namespace
@@ -132,15 +155,18 @@ Result<ModelConfig> parseModelConfig(const nlohmann::json& config, const std::st
     JsonReader reader(config, origin);
     MLA_TRY(family, familyOf(reader, config, origin));
     ModelConfig model;
-    model.modelType = family;
+    model.modelType = family->modelType;
     refuseUnsupported(reader);
-    readSizes(reader, model);
-    readFlags(reader, model);
-    readTokenIds(reader, model);
+    readSizes(reader, *family, model);
+    readFlags(reader, *family, model);
+    readTokenIds(reader, *family, model);
+    model.slidingWindow = readSlidingWindow(reader, config, family->windows, model.numHiddenLayers);
     MLA_CHECK(reader.status());
     MLA_TRY(rope, parseRope(config, model.maxPositionEmbeddings, origin));
     model.rope = rope;
-    if (family == mlaModelType)
+    if (rope.type == RopeType::Dynamic && model.headDim <= 2)
+        return badInput("'head_dim' is 2, dynamic rope needs more", origin);
+    if (family->windows == Family::Windows::Draft)
         MLA_CHECK(parseMla(config, origin, model));
     return model;
 }

@@ -15,24 +15,31 @@
 namespace mla
 {
 
-enum class RopeType { Default, Linear, Llama3 };
+enum class RopeType { Default, Linear, Dynamic, Llama3, Yarn };
 
 /// Rotary position embedding parameters, named as in Transformers' modeling_rope_utils.
 struct RopeConfig {
     RopeType type = RopeType::Default;
     double theta = 10000.0;
-    double factor = 1.0;                      ///< linear, llama3
-    double lowFreqFactor = 1.0;               ///< llama3
-    double highFreqFactor = 4.0;              ///< llama3
-    int originalMaxPositionEmbeddings = 8192; ///< llama3, yarn
-    /// yarn: cos and sin are multiplied by it; 1 for every other type.
+    double factor = 1.0;         ///< every type but default
+    double lowFreqFactor = 1.0;  ///< llama3
+    double highFreqFactor = 4.0; ///< llama3
+    /// llama3, yarn: tokens of the context before scaling. dynamic: max_position_embeddings, the
+    /// length beyond which the frequencies follow the length.
+    int originalMaxPositionEmbeddings = 8192;
+    /// yarn: cos and sin are multiplied by it; 1 for every other type. Resolved on reading: given,
+    /// from mscale and mscale_all_dim, or from the factor.
     double attentionFactor = 1.0;
+    double betaFast = 32.0, betaSlow = 1.0; ///< yarn: turns over the original context
+    bool truncate = true;                   ///< yarn: the ramp's ends are whole pairs
     bool operator==(const RopeConfig&) const = default;
 };
 
-/// Inverse frequencies of a head of `dim` rotary dims: [dim / 2] radians per position, in fp64.
-/// llama3 follows Transformers' _compute_llama3_parameters.
-[[nodiscard]] std::vector<double> inverseFrequencies(const RopeConfig& rope, int dim);
+/// Inverse frequencies of a head of `dim` rotary dims: [dim / 2] radians per position, in fp64,
+/// by the formulas of Transformers 5.19's modeling_rope_utils. `length`: tokens of the sequence,
+/// which only `dynamic` asks for; up to the original length it changes nothing.
+[[nodiscard]] std::vector<double> inverseFrequencies(const RopeConfig& rope, int dim,
+                                                     std::int64_t length = 0);
 
 /// Present when the checkpoint is an MLA draft of ours (model_type "mla_draft").
 struct MlaConfig {
@@ -52,16 +59,16 @@ struct MlaConfig {
 };
 
 struct ModelConfig {
-    std::string modelType; ///< "llama" or "mla_draft"
+    std::string modelType; ///< "llama", "mistral", "qwen2", "qwen3" or "mla_draft"
     int hiddenSize = 0, intermediateSize = 0, numHiddenLayers = 0;
     int numAttentionHeads = 0;
     int numKeyValueHeads = 0, headDim = 0; ///< G and h; of the *source* for an mla_draft
     int vocabSize = 0, maxPositionEmbeddings = 0;
     double rmsNormEps = 1e-6;
     RopeConfig rope;
-    bool qkvBias = false;       ///< q, k and v have biases (always in Qwen2)
-    bool outputBias = false;    ///< o_proj has one
-    bool qkNorm = false;        ///< Qwen3: RMSNorm of every query and key head before RoPE
+    bool qkvBias = false;    ///< q, k and v have biases (always in Qwen2)
+    bool outputBias = false; ///< o_proj has one
+    bool qkNorm = false;     ///< Qwen3: RMSNorm of every query and key head before RoPE
     /// Keys a query sees in each layer, itself included: [num_hidden_layers], 0 = all of them.
     /// Empty where no layer has a window.
     std::vector<int> slidingWindow;
