@@ -6,11 +6,6 @@
 namespace mla
 {
 
-torch::Tensor rmsNorm(const torch::Tensor& x, const torch::Tensor& weight, double eps)
-{
-    return x * torch::rsqrt(x.pow(2).mean(-1, true) + eps) * weight;
-}
-
 torch::Tensor attentionInput(const DecoderLayer& layer, const torch::Tensor& hidden)
 {
     return rmsNorm(hidden, layer.inputNorm, layer.eps);

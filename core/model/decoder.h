@@ -13,12 +13,10 @@
 #include "core/model/gqa_attention.h"
 #include "core/model/kv_cache.h"
 #include "core/model/mla_attention.h"
+#include "core/model/rms_norm.h"
 
 namespace mla
 {
-
-/// x * rsqrt(mean(x^2) + eps) * weight over the last dimension.
-torch::Tensor rmsNorm(const torch::Tensor& x, const torch::Tensor& weight, double eps);
 
 struct DecoderLayer {
     torch::Tensor inputNorm, postNorm; ///< [d]

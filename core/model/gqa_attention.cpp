@@ -2,6 +2,7 @@
 #include "core/model/gqa_attention.h"
 
 #include "core/model/causal_attention.h"
+#include "core/model/rms_norm.h"
 #include "core/model/rope.h"
 
 namespace mla
@@ -28,30 +29,48 @@ torch::Tensor repeatHeads(const torch::Tensor& x, int times)
     return times == 1 ? x : x.repeat_interleave(times, 1);
 }
 
+/// Angles of the `tokens` that follow `offset` others.
+RopeAngles anglesOf(const GqaBlock& block, std::int64_t offset, std::int64_t tokens)
+{
+    if (!block.dynamicRope)
+        return ropeAngles(block.frequencies, offset, tokens);
+    const torch::Tensor frequencies =
+        torch::tensor(inverseFrequencies(*block.dynamicRope, block.headDim, offset + tokens),
+                      torch::kFloat64)
+            .unsqueeze(0)
+            .to(block.frequencies.device());
+    return ropeAngles(frequencies, offset, tokens);
+}
+
 } // namespace
 
 GqaProjections project(const GqaBlock& block, const torch::Tensor& x)
 {
-    return {splitHeads(torch::linear(x, block.wq, block.bq), block.heads),
-            splitHeads(torch::linear(x, block.wk, block.bk), block.kvHeads),
-            splitHeads(torch::linear(x, block.wv, block.bv), block.kvHeads)};
+    GqaProjections p = {splitHeads(torch::linear(x, block.wq, block.bq), block.heads),
+                        splitHeads(torch::linear(x, block.wk, block.bk), block.kvHeads),
+                        splitHeads(torch::linear(x, block.wv, block.bv), block.kvHeads)};
+    if (block.qNorm.defined()) {
+        p.q = rmsNorm(p.q, block.qNorm, block.normEps);
+        p.k = rmsNorm(p.k, block.kNorm, block.normEps);
+    }
+    return p;
 }
 
 std::pair<torch::Tensor, torch::Tensor> rotatedQueriesKeys(const GqaBlock& block,
                                                            const torch::Tensor& x)
 {
     const GqaProjections p = project(block, x);
-    const RopeAngles angles = ropeAngles(block.frequencies, 0, x.size(1));
+    const RopeAngles angles = anglesOf(block, 0, x.size(1));
     return {applyRope(p.q, angles), repeatHeads(applyRope(p.k, angles), block.group())};
 }
 
 torch::Tensor attend(const GqaBlock& block, const torch::Tensor& x)
 {
     const GqaProjections p = project(block, x);
-    const RopeAngles angles = ropeAngles(block.frequencies, 0, x.size(1));
+    const RopeAngles angles = anglesOf(block, 0, x.size(1));
     const torch::Tensor k = repeatHeads(applyRope(p.k, angles), block.group());
     const torch::Tensor v = repeatHeads(p.v, block.group());
-    return output(block, causalAttention(applyRope(p.q, angles), k, v, block.scale));
+    return output(block, causalAttention(applyRope(p.q, angles), k, v, block.scale, block.window));
 }
 
 LayerCache makeCache(const GqaBlock& block, std::int64_t batch, std::int64_t capacity)
@@ -64,9 +83,11 @@ LayerCache makeCache(const GqaBlock& block, std::int64_t batch, std::int64_t cap
 torch::Tensor attendCached(const GqaBlock& block, const torch::Tensor& x, LayerCache& cache,
                            std::int64_t length)
 {
-    const std::int64_t batch = x.size(0), tokens = x.size(1), total = length + tokens;
+    const std::int64_t batch = x.size(0), tokens = x.size(1);
+    const std::int64_t first = firstVisible(length, block.window);
+    const std::int64_t seen = length + tokens - first;
     const GqaProjections p = project(block, x);
-    const RopeAngles angles = ropeAngles(block.frequencies, length, tokens);
+    const RopeAngles angles = anglesOf(block, length, tokens);
     cache.first.narrow(2, length, tokens).copy_(applyRope(p.k, angles));
     cache.second.narrow(2, length, tokens).copy_(p.v);
 
@@ -75,12 +96,12 @@ torch::Tensor attendCached(const GqaBlock& block, const torch::Tensor& x, LayerC
         applyRope(p.q, angles)
             .reshape({batch, block.kvHeads, block.group() * tokens, block.headDim});
     torch::Tensor scores =
-        torch::matmul(q * block.scale, cache.first.narrow(2, 0, total).transpose(-1, -2))
-            .view({batch, block.heads, tokens, total});
-    maskFuture(scores);
+        torch::matmul(q * block.scale, cache.first.narrow(2, first, seen).transpose(-1, -2))
+            .view({batch, block.heads, tokens, seen});
+    maskFuture(scores, block.window);
     const torch::Tensor probabilities =
-        scores.softmax(-1).view({batch, block.kvHeads, block.group() * tokens, total});
-    const torch::Tensor mixed = torch::matmul(probabilities, cache.second.narrow(2, 0, total));
+        scores.softmax(-1).view({batch, block.kvHeads, block.group() * tokens, seen});
+    const torch::Tensor mixed = torch::matmul(probabilities, cache.second.narrow(2, first, seen));
     return output(block, mixed.view({batch, block.heads, tokens, block.headDim}));
 }
 

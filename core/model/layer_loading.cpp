@@ -74,15 +74,20 @@ torch::Tensor pairFrequencies(const ModelConfig& config, const std::vector<std::
     return torch::stack(heads);
 }
 
-Result<GqaBlock> loadGqaBlock(const Checkpoint& checkpoint, LayerIndex layer,
-                              torch::Device device)
+Result<GqaBlock> loadGqaBlock(const Checkpoint& checkpoint, LayerIndex layer, torch::Device device)
 {
     const ModelConfig& config = checkpoint.config();
     GqaBlock block;
     block.heads = config.numAttentionHeads;
     block.kvHeads = config.numKeyValueHeads;
     block.headDim = config.headDim;
-    block.scale = 1.0 / std::sqrt(static_cast<double>(config.headDim));
+    // YaRN multiplies cos and sin, of queries and of keys, by its amplitude.
+    const double amplitude = config.rope.attentionFactor;
+    block.scale = amplitude * amplitude / std::sqrt(static_cast<double>(config.headDim));
+    block.normEps = config.rmsNormEps;
+    block.window = config.window(layer.value);
+    if (config.rope.type == RopeType::Dynamic)
+        block.dynamicRope = config.rope;
     block.frequencies =
         frequencyTensor(inverseFrequencies(config.rope, config.headDim)).unsqueeze(0).to(device);
     Reader reader(checkpoint, attentionPrefix(layer), device);
@@ -94,12 +99,13 @@ Result<GqaBlock> loadGqaBlock(const Checkpoint& checkpoint, LayerIndex layer,
     reader.readIf(config.qkvBias, block.bk, "k_proj.bias");
     reader.readIf(config.qkvBias, block.bv, "v_proj.bias");
     reader.readIf(config.outputBias, block.bo, "o_proj.bias");
+    reader.readIf(config.qkNorm, block.qNorm, "q_norm.weight");
+    reader.readIf(config.qkNorm, block.kNorm, "k_norm.weight");
     MLA_CHECK(reader.status());
     return block;
 }
 
-Result<MlaBlock> loadMlaBlock(const Checkpoint& checkpoint, LayerIndex layer,
-                              torch::Device device)
+Result<MlaBlock> loadMlaBlock(const Checkpoint& checkpoint, LayerIndex layer, torch::Device device)
 {
     const ModelConfig& config = checkpoint.config();
     const MlaConfig& mla = *config.mla;
@@ -174,8 +180,7 @@ std::vector<std::pair<std::string, torch::Tensor>> draftTensors(const MlaBlock& 
     return all;
 }
 
-Result<DecoderLayer> loadLayer(const Checkpoint& checkpoint, LayerIndex layer,
-                               torch::Device device)
+Result<DecoderLayer> loadLayer(const Checkpoint& checkpoint, LayerIndex layer, torch::Device device)
 {
     const ModelConfig& config = checkpoint.config();
     DecoderLayer out;
