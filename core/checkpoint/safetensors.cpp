@@ -4,15 +4,8 @@
 #include <algorithm>
 #include <array>
 #include <bit>
-#include <cerrno>
-#include <cstring>
-#include <system_error>
 
-#include <fcntl.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
+#include "core/base/file_mapping.h"
 #include "core/checkpoint/safetensors_header.h"
 
 namespace mla
@@ -49,58 +42,6 @@ const DTypeRow& rowOf(DType dtype)
     return dtypeRows.at(static_cast<std::size_t>(dtype));
 }
 
-/// A read-only mapping of a whole regular file.
-class Mapping
-{
-public:
-    Mapping() = default;
-    Mapping(const Mapping&) = delete;
-    Mapping& operator=(const Mapping&) = delete;
-    ~Mapping()
-    {
-        if (m_size > 0)
-            ::munmap(m_address, m_size);
-    }
-    Status map(const std::filesystem::path& path);
-    [[nodiscard]] std::span<const std::byte> bytes() const
-    {
-        return {static_cast<const std::byte*>(m_address), m_size};
-    }
-
-private:
-    void* m_address = nullptr;
-    std::size_t m_size = 0;
-};
-
-Status Mapping::map(const std::filesystem::path& path)
-{
-    const auto failed = [&](const char* what) {
-        return badInput(what + std::generic_category().message(errno), path.string());
-    };
-    // O_NONBLOCK: opening a pipe would otherwise wait for its writer.
-    const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    if (file < 0)
-        return failed("cannot read: ");
-    struct stat info = {};
-    Status status;
-    if (::fstat(file, &info) != 0)
-        status = failed("cannot read: ");
-    else if (!S_ISREG(info.st_mode))
-        status = badInput("is not a regular file", path.string());
-    else if (info.st_size > 0) {
-        const auto size = static_cast<std::size_t>(info.st_size);
-        void* address = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file, 0);
-        if (address == MAP_FAILED) {
-            status = failed("cannot map: ");
-        } else {
-            m_address = address;
-            m_size = size;
-        }
-    }
-    ::close(file);
-    return status;
-}
-
 } // namespace
 
 std::size_t bytesPerElement(DType dtype)
@@ -131,7 +72,7 @@ std::int64_t TensorInfo::elements() const
 
 struct SafetensorsFile::Impl {
     std::filesystem::path path;
-    Mapping mapping;
+    FileMapping mapping;
     std::uint64_t dataStart = 0;
     SafetensorsHeader header;
 };
