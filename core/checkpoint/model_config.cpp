@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "core/checkpoint/config_parts.h"
+#include "core/checkpoint/quantization.h"
 
 namespace mla
 {
@@ -45,9 +46,9 @@ void refuseUnsupported(JsonReader& reader)
 {
     if (const std::string act = reader.text("hidden_act", "silu"); act != "silu")
         reader.fail("hidden_act", "is '" + act + "', only silu is supported");
-    for (const char* key : {"quantization_config", "compression_config", "per_layer_config"})
+    for (const char* key : {"compression_config", "per_layer_config"})
         if (reader.has(key))
-            reader.fail(key, "is set: quantised or per-layer checkpoints are not supported");
+            reader.fail(key, "is set: compressed or per-layer checkpoints are not supported");
 }
 
 void readHeadDim(JsonReader& reader, const Family& family, ModelConfig& model)
@@ -162,6 +163,9 @@ Result<ModelConfig> parseModelConfig(const nlohmann::json& config, const std::st
     readTokenIds(reader, *family, model);
     model.slidingWindow = readSlidingWindow(reader, config, family->windows, model.numHiddenLayers);
     MLA_CHECK(reader.status());
+    MLA_TRY(quantization, parseQuantization(config, origin));
+    if (quantization && model.modelType == mlaModelType)
+        return badInput("'quantization_config' is not supported for an mla_draft", origin);
     MLA_TRY(rope, parseRope(config, model.maxPositionEmbeddings, origin));
     model.rope = rope;
     if (rope.type == RopeType::Dynamic && model.headDim <= 2)
