@@ -2,12 +2,17 @@
 #include "core/checkpoint/checkpoint.h"
 
 #include <algorithm>
-#include <array>
 #include <cstring>
 #include <set>
 
 #include "core/base/json.h"
 #include "core/base/sha256.h"
+#include "core/checkpoint/gguf_config.h"
+#include "core/checkpoint/gguf_store.h"
+#include "core/checkpoint/quantization.h"
+#include "core/checkpoint/shard_store.h"
+#include "core/checkpoint/tensor_decode.h"
+#include "core/checkpoint/text_list.h"
 
 namespace mla
 {
@@ -17,83 +22,13 @@ namespace fs = std::filesystem;
 namespace
 {
 
-constexpr const char* singleName = "model.safetensors";
-constexpr const char* indexName = "model.safetensors.index.json";
 constexpr const char* embeddingName = "model.embed_tokens.weight";
 constexpr const char* headName = "lm_head.weight";
-
-std::string shapeText(const std::vector<std::int64_t>& shape)
-{
-    std::string text = "[";
-    for (std::size_t i = 0; i < shape.size(); ++i)
-        text += (i ? ", " : "") + std::to_string(shape[i]);
-    return text + "]";
-}
-
-/// A few names of a longer list.
-std::string listed(const std::vector<std::string>& names)
-{
-    constexpr std::size_t shown = 5;
-    std::string text;
-    for (std::size_t i = 0; i < std::min(shown, names.size()); ++i)
-        text += (i ? ", " : "") + names[i];
-    return names.size() > shown ? text + " and " + std::to_string(names.size() - shown) + " more"
-                                : text;
-}
-
-bool isWeightType(DType dtype)
-{
-    return dtype == DType::F64 || dtype == DType::F32 || dtype == DType::F16 ||
-           dtype == DType::BF16;
-}
 
 /// Buffers that older versions saved and that follow from the config.
 bool isDerived(const std::string& name)
 {
     return name.ends_with(".rotary_emb.inv_freq");
-}
-
-std::vector<std::string> safetensorsFilesIn(const fs::path& directory)
-{
-    std::vector<std::string> names;
-    std::error_code code;
-    for (fs::directory_iterator it(directory, code), end; !code && it != end; it.increment(code))
-        if (it->path().extension() == ".safetensors")
-            names.push_back(it->path().filename().string());
-    std::ranges::sort(names);
-    return names;
-}
-
-/// tensor -> file name, from the index. File names may not leave the directory.
-Result<std::map<std::string, std::string>> readWeightMap(const fs::path& index)
-{
-    MLA_TRY(json, readJsonFile(index));
-    const auto member = json.is_object() ? json.find("weight_map") : json.end();
-    if (!json.is_object() || member == json.end() || !member->is_object())
-        return badInput("'weight_map' is missing or not an object", index.string());
-    std::map<std::string, std::string> files;
-    for (const auto& [tensor, file] : member->items()) {
-        const std::string name = file.is_string() ? file.get<std::string>() : std::string();
-        if (name.empty() || name.find('\0') != std::string::npos ||
-            fs::path(name).has_parent_path() || name == "." || name == "..")
-            return badInput("tensor '" + tensor + "': " + file.dump().substr(0, 200) +
-                                " is not the name of a file in this directory",
-                            index.string());
-        files[tensor] = name;
-    }
-    return files;
-}
-
-Error noWeights(const fs::path& directory)
-{
-    std::vector<std::string> others = safetensorsFilesIn(directory);
-    const std::string found = others.empty() ? "" : "; found " + listed(others);
-    const bool pickled = fs::exists(directory / "pytorch_model.bin") ||
-                         fs::exists(directory / "pytorch_model.bin.index.json");
-    return badInput(
-        std::string("neither ") + singleName + " nor " + indexName + " is there" + found,
-        directory.string(),
-        pickled ? "PyTorch .bin files are not read: save the model as safetensors" : "");
 }
 
 } // namespace
@@ -146,77 +81,47 @@ std::vector<ExpectedTensor> expectedTensors(const ModelConfig& config)
     return tensors;
 }
 
-Result<Checkpoint> Checkpoint::open(const fs::path& directory)
+Result<Checkpoint> Checkpoint::open(const fs::path& path)
 {
     Checkpoint checkpoint;
-    checkpoint.m_directory = directory;
-    MLA_TRY(config, readModelConfig(directory));
-    checkpoint.m_config = std::move(config);
-    MLA_CHECK(checkpoint.openShards());
+    checkpoint.m_directory = path;
+    MLA_TRY(gguf, findGguf(path));
+    if (gguf)
+        MLA_CHECK(checkpoint.openGguf(*gguf));
+    else
+        MLA_CHECK(checkpoint.openDirectory());
+    checkpoint.m_warnings = checkpoint.m_store->warnings();
     MLA_CHECK(checkpoint.checkTensors());
-    MLA_CHECK(checkpoint.resolveHead());
+    checkpoint.resolveHead();
     checkpoint.noticeUnused();
     return checkpoint;
 }
 
-Status Checkpoint::openShards()
+Status Checkpoint::openDirectory()
 {
-    std::map<std::string, std::string> weightMap;
-    std::error_code code;
-    const bool sharded = fs::exists(m_directory / indexName, code);
-    if (sharded) {
-        MLA_TRY(map, readWeightMap(m_directory / indexName));
-        weightMap = std::move(map);
-    } else if (!fs::exists(m_directory / singleName, code)) {
-        return noWeights(m_directory);
-    }
-    std::map<std::string, std::size_t> opened; // file name -> index into m_files
-    const auto openOnce = [&](const std::string& name) -> Status {
-        if (opened.contains(name))
-            return {};
-        MLA_TRY(file, SafetensorsFile::open(m_directory / name));
-        opened[name] = m_files.size();
-        m_files.push_back(std::move(file));
-        return {};
-    };
-    if (!sharded) {
-        MLA_CHECK(openOnce(singleName));
-        for (const auto& [tensor, info] : m_files.front().tensors())
-            m_where[tensor] = 0;
-    }
-    for (const auto& [tensor, name] : weightMap) {
-        if (!fs::exists(m_directory / name, code))
-            return badInput("shard " + name + " is missing; " + indexName + " places tensor '" +
-                                tensor + "' in it",
-                            m_directory.string(), "the download may be incomplete");
-        MLA_CHECK(openOnce(name));
-        const std::size_t file = opened.at(name);
-        if (!m_files[file].tensors().contains(tensor))
-            return badInput("tensor '" + tensor + "' is missing in " + name + ", where " +
-                                indexName + " places it",
-                            m_directory.string());
-        m_where[tensor] = file;
-    }
-    noticeStray(opened, sharded);
+    MLA_TRY(config, readModelConfig(m_directory));
+    m_config = std::move(config);
+    const fs::path file = m_directory / "config.json";
+    MLA_TRY(json, readJsonFile(file));
+    MLA_TRY(quantization, parseQuantization(json, file.string()));
+    m_configJson = std::make_shared<const nlohmann::json>(std::move(json));
+    m_configName = "config.json";
+    MLA_TRY(store, openShards(m_directory, quantization));
+    m_store = std::move(store);
     return {};
 }
 
-void Checkpoint::noticeStray(const std::map<std::string, std::size_t>& opened, bool sharded)
+Status Checkpoint::openGguf(const fs::path& path)
 {
-    std::vector<std::string> stray = safetensorsFilesIn(m_directory);
-    std::erase_if(stray, [&](const std::string& name) { return opened.contains(name); });
-    if (!stray.empty())
-        m_warnings.push_back("ignored files that are not part of the checkpoint: " + listed(stray));
-    if (!sharded)
-        return;
-    std::vector<std::string> unlisted;
-    for (const auto& [name, file] : opened)
-        for (const auto& [tensor, info] : m_files[file].tensors())
-            if (const auto it = m_where.find(tensor); it == m_where.end() || it->second != file)
-                unlisted.push_back(tensor + " in " + name);
-    if (!unlisted.empty())
-        m_warnings.push_back(std::string("ignored tensors that ") + indexName +
-                             " does not list: " + listed(unlisted));
+    MLA_TRY(file, GgufFile::open(path));
+    MLA_TRY(json, ggufConfig(file));
+    MLA_TRY(config, parseModelConfig(json, path.string()));
+    m_config = std::move(config);
+    m_configJson = std::make_shared<const nlohmann::json>(std::move(json));
+    m_configName = "its metadata";
+    MLA_TRY(store, openGgufStore(file, m_config));
+    m_store = std::move(store);
+    return {};
 }
 
 Status Checkpoint::checkTensors() const
@@ -225,45 +130,50 @@ Status Checkpoint::checkTensors() const
     if (has(headName)) // checked even when the flag says tied
         wanted.tieWordEmbeddings = false;
     for (const ExpectedTensor& expected : expectedTensors(wanted)) {
-        const auto it = m_where.find(expected.name);
-        if (it == m_where.end())
-            return badInput(
-                "tensor '" + expected.name + "' of shape " + shapeText(expected.shape) +
-                    " is missing",
-                m_directory.string(),
-                expected.name == headName ? "config.json says tie_word_embeddings = false" : "");
-        const SafetensorsFile& file = m_files[it->second];
-        const TensorInfo& info = file.tensors().at(expected.name);
+        const auto it = m_store->tensors().find(expected.name);
+        if (it == m_store->tensors().end())
+            return badInput("tensor '" + expected.name + "' of shape " + shapeText(expected.shape) +
+                                " is missing",
+                            m_directory.string(),
+                            expected.name == headName
+                                ? m_configName + " says tie_word_embeddings = false"
+                                : "");
+        const TensorInfo& info = it->second.info;
+        const std::string file = m_store->fileOf(expected.name).string();
         if (info.shape != expected.shape)
             return badInput("tensor '" + expected.name + "' has shape " + shapeText(info.shape) +
-                                ", config.json asks for " + shapeText(expected.shape),
-                            file.path().string());
-        if (!isWeightType(info.dtype))
+                                ", " + m_configName + " asks for " + shapeText(expected.shape),
+                            file);
+        if (info.dtype == DType::F8E4M3)
+            return badInput("tensor '" + expected.name +
+                                "' has dtype F8_E4M3 without scales, which is not supported",
+                            file, "config.json names no quantization_config");
+        if (!isDecodable(info.dtype))
             return badInput("tensor '" + expected.name + "' has dtype " +
                                 std::string(dtypeName(info.dtype)) + ", which is not supported",
-                            file.path().string(), "supported: F64, F32, F16, BF16");
+                            file, "supported: F64, F32, F16, BF16");
     }
     return {};
 }
 
-Status Checkpoint::resolveHead()
+void Checkpoint::resolveHead()
 {
     m_tiedHead = m_config.tieWordEmbeddings;
     if (!m_tiedHead || !has(headName))
-        return {};
+        return;
     // Both are there although the flag says tied: Transformers 5.19 (PreTrainedModel.tie_weights)
     // compares them, ties them only if they are equal, and otherwise warns and uses each as it is.
-    MLA_TRY(embedding, bytes(embeddingName));
-    MLA_TRY(head, bytes(headName));
-    const bool sameType = m_files[m_where.at(headName)].tensors().at(headName).dtype ==
-                          m_files[m_where.at(embeddingName)].tensors().at(embeddingName).dtype;
-    if (sameType && std::memcmp(embedding.data(), head.data(), head.size()) == 0)
-        return {};
+    const std::span<const std::byte> embedding = m_store->raw(embeddingName);
+    const std::span<const std::byte> head = m_store->raw(headName);
+    const bool sameStorage =
+        m_store->tensors().at(headName).storage == m_store->tensors().at(embeddingName).storage &&
+        embedding.size() == head.size();
+    if (sameStorage && std::memcmp(embedding.data(), head.data(), head.size()) == 0)
+        return;
     m_tiedHead = false;
     m_config.tieWordEmbeddings = false;
     m_warnings.push_back("config.json says tie_word_embeddings = true, but lm_head.weight differs "
                          "from model.embed_tokens.weight: lm_head.weight is used");
-    return {};
 }
 
 void Checkpoint::noticeUnused()
@@ -272,37 +182,94 @@ void Checkpoint::noticeUnused()
     for (const ExpectedTensor& expected : expectedTensors(m_config))
         used.insert(expected.name);
     std::vector<std::string> unused;
-    for (const auto& [tensor, file] : m_where)
-        if (!used.contains(tensor) && !isDerived(tensor))
-            unused.push_back(tensor);
+    for (const auto& [name, tensor] : m_store->tensors())
+        if (!used.contains(name) && !tensor.helper && !isDerived(name))
+            unused.push_back(name);
     if (!unused.empty())
         m_warnings.push_back(std::to_string(unused.size()) +
                              " tensors are not used by this architecture: " + listed(unused));
 }
 
+bool Checkpoint::has(const std::string& name) const
+{
+    return m_store->tensors().contains(name);
+}
+
 std::vector<std::string> Checkpoint::names() const
 {
     std::vector<std::string> all;
-    all.reserve(m_where.size());
-    for (const auto& [tensor, file] : m_where)
-        all.push_back(tensor);
+    all.reserve(m_store->tensors().size());
+    for (const auto& [name, tensor] : m_store->tensors())
+        all.push_back(name);
     return all;
+}
+
+Result<const StoredTensor*> Checkpoint::find(const std::string& name) const
+{
+    const auto it = m_store->tensors().find(name);
+    if (it == m_store->tensors().end())
+        return badInput("has no tensor '" + name + "'", m_directory.string());
+    return &it->second;
 }
 
 Result<TensorInfo> Checkpoint::info(const std::string& name) const
 {
-    const auto it = m_where.find(name);
-    if (it == m_where.end())
-        return badInput("has no tensor '" + name + "'", m_directory.string());
-    return m_files[it->second].tensors().at(name);
+    MLA_TRY(tensor, find(name));
+    return tensor->info;
+}
+
+Result<std::string> Checkpoint::storage(const std::string& name) const
+{
+    MLA_TRY(tensor, find(name));
+    return tensor->storage;
+}
+
+bool Checkpoint::isPlain(const std::string& name) const
+{
+    const auto it = m_store->tensors().find(name);
+    return it != m_store->tensors().end() && it->second.plain;
 }
 
 Result<std::span<const std::byte>> Checkpoint::bytes(const std::string& name) const
 {
-    const auto it = m_where.find(name);
-    if (it == m_where.end())
-        return badInput("has no tensor '" + name + "'", m_directory.string());
-    return m_files[it->second].bytes(name);
+    MLA_TRY(tensor, find(name));
+    if (!tensor->plain)
+        return badInput("tensor '" + name + "' is stored as " + tensor->storage +
+                            " and must be decoded",
+                        m_store->fileOf(name).string());
+    return m_store->raw(name);
+}
+
+Status Checkpoint::readFloat32(const std::string& name, std::span<float> to) const
+{
+    MLA_TRY(tensor, find(name));
+    if (!isDecodable(tensor->info.dtype))
+        return badInput("tensor '" + name + "' of dtype " +
+                            std::string(dtypeName(tensor->info.dtype)) +
+                            " holds no floating-point numbers",
+                        m_store->fileOf(name).string());
+    if (static_cast<std::int64_t>(to.size()) != tensor->info.elements())
+        return badInput("tensor '" + name + "' has " + std::to_string(tensor->info.elements()) +
+                            " elements, room for " + std::to_string(to.size()) + " was given",
+                        m_store->fileOf(name).string());
+    m_store->readFloat32(name, to);
+    return {};
+}
+
+Status Checkpoint::requireFinite(const std::string& name, std::span<const float> numbers) const
+{
+    const auto found = findNonFinite(numbers);
+    if (!found)
+        return {};
+    MLA_TRY(tensor, find(name));
+    std::vector<std::int64_t> place;
+    auto rest = static_cast<std::int64_t>(found->first);
+    for (std::size_t i = tensor->info.shape.size(); i-- > 0; rest /= tensor->info.shape[i])
+        place.insert(place.begin(), rest % tensor->info.shape[i]);
+    return badInput("tensor '" + name + "' holds NaN or infinite numbers: " +
+                        std::to_string(found->count) + " of " + std::to_string(numbers.size()) +
+                        ", the first at " + shapeText(place) + "; finite numbers are expected",
+                    m_store->fileOf(name).string());
 }
 
 std::int64_t Checkpoint::parameterCount() const
@@ -322,11 +289,9 @@ Result<std::string> Checkpoint::fingerprint() const
     constexpr std::size_t windows = 8;
     constexpr std::size_t windowBytes = 512;
     Sha256 hash;
-    for (const auto& [name, file] : m_where) {
-        const TensorInfo& tensor = m_files[file].tensors().at(name);
-        hash.update(name + "\n" + std::string(dtypeName(tensor.dtype)) + shapeText(tensor.shape) +
-                    "\n");
-        MLA_TRY(data, bytes(name));
+    for (const auto& [name, tensor] : m_store->tensors()) {
+        hash.update(name + "\n" + tensor.storage + shapeText(tensor.info.shape) + "\n");
+        const std::span<const std::byte> data = m_store->raw(name);
         if (data.size() <= windows * windowBytes) {
             hash.update(data);
             continue;

@@ -251,9 +251,8 @@ Result<DraftMeta> readDraftMeta(const fs::path& draft)
 
 Status writeDraft(const DraftContent& content, const fs::path& directory)
 {
-    MLA_TRY(config, readJsonFile(content.base.directory() / "config.json"));
-    MLA_CHECK(writeFileAtomically(directory / "config.json",
-                                  mlaConfigToJson(content.config, config).dump(2) + "\n"));
+    const json config = mlaConfigToJson(content.config, content.base.configJson());
+    MLA_CHECK(writeFileAtomically(directory / "config.json", config.dump(2) + "\n"));
     MLA_CHECK(WeightWriter(content, directory / "model.safetensors").write());
     MLA_CHECK(copyCompanions(content.base.directory(), directory));
     for (const char* name : {"configuration_mla_draft.py", "modeling_mla_draft.py"}) {

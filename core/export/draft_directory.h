@@ -38,7 +38,7 @@ using LayerTensors = std::vector<std::pair<std::string, torch::Tensor>>;
 
 struct DraftContent {
     const Checkpoint& base; ///< untouched tensors, tokenizer and config.json come from here
-    ModelConfig config;       ///< of the draft
+    ModelConfig config;     ///< of the draft
     DraftMeta meta;
     CalibrationSet calibration;
     std::filesystem::path pythonFiles; ///< folder of configuration_ and modeling_mla_draft.py
@@ -47,7 +47,8 @@ struct DraftContent {
     std::function<Result<std::optional<LayerTensors>>(LayerIndex)> layer;
     std::optional<DType> dtype; ///< casts every floating tensor
 };
-/// Fills `directory` (a staging folder). Weights are streamed: one layer in memory at a time.
+/// Fills `directory` (a staging folder). Weights are streamed: one layer in memory at a time. Base
+/// tensors keep their dtype; quantised ones (FP8, GGUF) are written as the fp32 they decode to.
 Status writeDraft(const DraftContent& content, const std::filesystem::path& directory);
 
 /// KeyBasis per layer from `draft`/conversion.safetensors.

@@ -11,6 +11,8 @@
 #include <new>
 #include <thread>
 
+#include "core/checkpoint/tensor_decode.h"
+
 namespace mla
 {
 
@@ -80,8 +82,17 @@ Result<torch::Tensor> loadTensor(const Checkpoint& checkpoint, const std::string
                                  torch::Dtype dtype, torch::Device device)
 {
     MLA_TRY(info, checkpoint.info(name));
-    MLA_TRY(bytes, checkpoint.bytes(name));
-    return copyTensor(info, bytes, dtype, device);
+    if (!isDecodable(info.dtype) || (info.dtype == DType::F64 && dtype == torch::kFloat64)) {
+        // Not through fp32, which would round.
+        MLA_TRY(bytes, checkpoint.bytes(name));
+        return copyTensor(info, bytes, dtype, device);
+    }
+    const torch::Tensor numbers = torch::empty(info.shape, torch::kFloat32);
+    const std::span<float> room(numbers.data_ptr<float>(),
+                                static_cast<std::size_t>(numbers.numel()));
+    MLA_CHECK(checkpoint.readFloat32(name, room));
+    MLA_CHECK(checkpoint.requireFinite(name, room));
+    return numbers.to(device, dtype);
 }
 
 Result<torch::Tensor> loadTensor(const SafetensorsFile& file, const std::string& name,

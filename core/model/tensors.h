@@ -16,7 +16,8 @@
 namespace mla
 {
 
-/// A copy of a stored tensor as `dtype` on `device`.
+/// A copy of a stored tensor as `dtype` on `device`, decoded if it is quantised. NaN and infinities
+/// are BadInput: a model that holds any computes nothing of use.
 Result<torch::Tensor> loadTensor(const Checkpoint& checkpoint, const std::string& name,
                                  torch::Dtype dtype = torch::kFloat32,
                                  torch::Device device = torch::kCPU);

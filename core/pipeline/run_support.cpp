@@ -97,6 +97,8 @@ CheckpointRecord describeCheckpoint(const Checkpoint& checkpoint, const std::str
     record.fingerprint = fingerprint;
     if (const auto config = readFile(checkpoint.directory() / "config.json"))
         record.configJson = config.value();
+    else // a GGUF file
+        record.configJson = checkpoint.configJson().dump(2);
     return record;
 }
 
