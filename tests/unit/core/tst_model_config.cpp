@@ -181,7 +181,7 @@ private Q_SLOTS:
         row(R"({"architectures": ["LlamaModel"]})", "LlamaModel");
         row(R"({"architectures": "LlamaForCausalLM"})", "architectures");
         row(R"({"hidden_act": "gelu"})", "gelu");
-        row(R"({"quantization_config": {"quant_method": "fp8"}})", "quantization_config");
+        row(R"({"quantization_config": {"quant_method": "gptq"}})", "gptq");
         for (const char* type : {"dynamic", "yarn", "longrope", "su", "mrope"}) {
             const QString t(type);
             QTest::newRow(type)
