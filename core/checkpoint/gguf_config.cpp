@@ -108,6 +108,9 @@ Status ConfigBuilder::headSizes()
     MLA_TRY(keyLength, m_metadata.integer(key("attention.key_length"), hidden / heads));
     MLA_TRY(valueLength, m_metadata.integer(key("attention.value_length"), keyLength));
     MLA_TRY(rotary, m_metadata.integer(key("rope.dimension_count"), keyLength));
+    if (keyLength < 2)
+        return problem(key("attention.head_count"), "leaves heads of " + std::to_string(keyLength) +
+                                                        " numbers, rotary embedding needs pairs");
     if (valueLength != keyLength)
         return problem(key("attention.value_length"), "is " + std::to_string(valueLength) +
                                                           ", heads of keys and values must have "

@@ -82,8 +82,8 @@ Result<torch::Tensor> loadTensor(const Checkpoint& checkpoint, const std::string
                                  torch::Dtype dtype, torch::Device device)
 {
     MLA_TRY(info, checkpoint.info(name));
-    if (!isDecodable(info.dtype) || (info.dtype == DType::F64 && dtype == torch::kFloat64)) {
-        // Not through fp32, which would round.
+    const bool asStored = checkpoint.isPlain(name) && torchDtype(info.dtype) == dtype;
+    if (!isDecodable(info.dtype) || (asStored && dtype != torch::kFloat32)) {
         MLA_TRY(bytes, checkpoint.bytes(name));
         return copyTensor(info, bytes, dtype, device);
     }

@@ -17,7 +17,8 @@ namespace mla
 {
 
 /// A copy of a stored tensor as `dtype` on `device`, decoded if it is quantised. NaN and infinities
-/// are BadInput: a model that holds any computes nothing of use.
+/// are BadInput: a model that holds any computes nothing of use. Not looked for in a copy in the
+/// stored dtype unless that is fp32: such copies are written out again, not computed with.
 Result<torch::Tensor> loadTensor(const Checkpoint& checkpoint, const std::string& name,
                                  torch::Dtype dtype = torch::kFloat32,
                                  torch::Device device = torch::kCPU);
