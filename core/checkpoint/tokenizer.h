@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// tokenizer.json of the `tokenizers` library: BPE models, byte-level and byte-fallback. Output
-// equals that library's; whatever is not supported is refused by name when the file is opened.
+// A model's tokenizer, from one of two kinds of files:
+//   tokenizer.json   BPE, byte-level and byte-fallback; output equals the `tokenizers` library's
+//   tokenizer.model  BPE and unigram models of the sentencepiece library, with the special and
+//   added
+//                    tokens of the files beside it; output equals Transformers' LlamaTokenizer
+//                    (4.x)
+// Whatever is not supported is refused by name when the file is opened.
 #pragma once
 
 #include <filesystem>
@@ -15,10 +20,16 @@
 namespace mla
 {
 
+namespace tok
+{
+class TokenizerBackend;
+}
+
 class Tokenizer
 {
 public:
-    /// `path`: a tokenizer.json or a directory that holds one.
+    /// `path`: one of these files, or a model directory. A directory's tokenizer.json comes before
+    /// its tokenizer.model.
     static Result<Tokenizer> open(const std::filesystem::path& path);
 
     /// Ids of UTF-8 `text`. With `addSpecialTokens` the post-processor's template is applied.
@@ -35,13 +46,15 @@ public:
     [[nodiscard]] bool isSpecial(int id) const;
 
 private:
-    struct Impl;
-    std::shared_ptr<const Impl> m_impl;
+    std::shared_ptr<const tok::TokenizerBackend> m_backend;
 };
 
-/// Checks that two models share one token table, as speculative decoding needs: every id below the
-/// smaller size has the same token string in both (or none in both). Sizes may differ
-/// (padding); the first differing id and both its tokens are named in the error.
+/// How many ids two models have in common, if they share one token table as speculative decoding
+/// needs: every id below the smaller size has the same token string in both (or none in both).
+/// Sizes may differ (padding): ids from the returned count on must not be proposed nor accepted.
+/// The first differing id and both its tokens are named in the error.
+Result<int> countCommonTokens(const Tokenizer& target, const Tokenizer& draft);
+/// The same check where the count does not matter.
 Status checkSameTokens(const Tokenizer& target, const Tokenizer& draft);
 
 } // namespace mla
