@@ -4,7 +4,9 @@
 #include <algorithm>
 
 #include "core/base/file.h"
+#include "core/checkpoint/gguf.h"
 #include "core/checkpoint/tokenizer_backend.h"
+#include "core/checkpoint/tokenizer_gguf.h"
 #include "core/checkpoint/tokenizer_pipeline.h"
 #include "core/checkpoint/tokenizer_sentencepiece.h"
 #include "core/checkpoint/tokenizer_unicode.h"
@@ -23,6 +25,13 @@ Backend openJson(const std::filesystem::path& file)
     return tok::makePipeline(parsed);
 }
 
+Backend openGguf(const std::filesystem::path& file)
+{
+    MLA_TRY(gguf, GgufFile::open(file));
+    MLA_TRY(described, tok::tokenizerOfGguf(gguf.metadata()));
+    return tok::makePipeline(described);
+}
+
 /// The file that holds the tokenizer of the model at `path`.
 Result<std::filesystem::path> findTokenizer(const std::filesystem::path& path)
 {
@@ -32,6 +41,9 @@ Result<std::filesystem::path> findTokenizer(const std::filesystem::path& path)
     for (const char* name : {"tokenizer.json", "tokenizer.model"})
         if (std::filesystem::exists(path / name, ignored))
             return path / name;
+    MLA_TRY(gguf, findGguf(path));
+    if (gguf)
+        return *gguf;
     return badInput("holds no tokenizer.json and no tokenizer.model", path.string());
 }
 
@@ -40,10 +52,14 @@ Result<std::filesystem::path> findTokenizer(const std::filesystem::path& path)
 Result<Tokenizer> Tokenizer::open(const std::filesystem::path& path)
 {
     MLA_TRY(file, findTokenizer(path));
-    Backend backend = file.extension() == ".model" ? tok::openSentencePiece(file) : openJson(file);
+    Backend backend = file.extension() == ".gguf"    ? openGguf(file)
+                      : file.extension() == ".model" ? tok::openSentencePiece(file)
+                                                     : openJson(file);
     if (!backend) {
+        // What stands beside a tokenizer.model names itself.
         Error error = std::move(backend).error();
-        const bool named = error.text().find(file.string()) != std::string::npos;
+        const auto place = file.has_parent_path() ? file.parent_path() : file;
+        const bool named = error.text().find(place.string()) != std::string::npos;
         return named ? error : std::move(error).within(file.string());
     }
     Tokenizer tokenizer;

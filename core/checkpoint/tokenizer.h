@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// A model's tokenizer, from one of two kinds of files:
-//   tokenizer.json   BPE, byte-level and byte-fallback; output equals the `tokenizers` library's
-//   tokenizer.model  BPE and unigram models of the sentencepiece library, with the special and
-//   added
-//                    tokens of the files beside it; output equals Transformers' LlamaTokenizer
-//                    (4.x)
-// Whatever is not supported is refused by name when the file is opened.
+// A model's tokenizer, from one of three kinds of files:
+//   tokenizer.json   BPE, byte-level and byte-fallback, as the `tokenizers` library does
+//   tokenizer.model  BPE and unigram through the sentencepiece library, with the special and added
+//                    tokens of the files beside it, as Transformers 4's LlamaTokenizer does
+//   *.gguf           the tokenizer.json that the model was made from, as far as GGUF tells
+// Output equals theirs; whatever is not supported is refused by name when the file is opened.
 #pragma once
 
 #include <filesystem>
@@ -29,7 +28,7 @@ class Tokenizer
 {
 public:
     /// `path`: one of these files, or a model directory. A directory's tokenizer.json comes before
-    /// its tokenizer.model.
+    /// its tokenizer.model, and that before its only GGUF file.
     static Result<Tokenizer> open(const std::filesystem::path& path);
 
     /// Ids of UTF-8 `text`. With `addSpecialTokens` the post-processor's template is applied.

@@ -302,10 +302,12 @@ Result<std::string> JsonNode::asString() const
 
 Result<int> JsonNode::asNumber() const
 {
-    constexpr auto limit = static_cast<std::uint64_t>(std::numeric_limits<int>::max());
-    if (!m_value->is_number_unsigned() || m_value->get<std::uint64_t>() > limit)
+    constexpr std::int64_t limit = std::numeric_limits<int>::max();
+    const bool isLarge = m_value->is_number_unsigned() &&
+                         m_value->get<std::uint64_t>() > static_cast<std::uint64_t>(limit);
+    if (!m_value->is_number_integer() || isLarge || m_value->get<std::int64_t>() < 0)
         return expected("a whole number from 0 to 2147483647");
-    return static_cast<int>(m_value->get<std::uint64_t>());
+    return static_cast<int>(m_value->get<std::int64_t>());
 }
 
 Result<std::pair<std::string, JsonNode>> JsonNode::onlyMember() const

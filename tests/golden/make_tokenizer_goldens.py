@@ -9,6 +9,7 @@ writes, beside itself under tokenizer/:
   byte_level.json   a small byte-level BPE tokenizer, trained here
   features.json     a small BPE model and, per feature, what a tokenizer.json changes, with ids
   stories260K.json, byte_level_ids.json, smollm2.json   ids and decoded texts of the corpus
+  gguf_byte_level.json   the byte-level tokenizer under each name of "tokenizer.ggml.pre", with ids
 """
 import copy
 import json
@@ -280,6 +281,51 @@ def added_features(base):
     return features
 
 
+def flag_features(base):
+    """Every combination of an added token's flags, behind a normalizer that makes them matter."""
+    size = len(base["model"]["vocab"])
+    names = ("single_word", "lstrip", "rstrip", "normalized", "special")
+    tokens = [added(f"<K{bits:02}>", size + bits, **{name: bool(bits >> i & 1) for i, name in enumerate(names)})
+              for bits in range(32)]
+    texts = []
+    for token in tokens:
+        content = token["content"]
+        texts.append(f"a {content} b{content}c \u3000{content.lower()}\n{content}. x{content} {content}y")
+    return {"added flags": {"cases": [{"text": text} for text in texts],
+                            "change": {"added_tokens": tokens, "normalizer": {"type": "Lowercase"}}},
+            "added flags without normalizer": {"cases": [{"text": text} for text in texts],
+                                               "change": {"added_tokens": tokens}}}
+
+
+def merge_features():
+    """Vocabulary a0 b1 c2 bc3 abc4, one merge, as a pair and as a string."""
+    model = {"vocab": {"a": 0, "b": 1, "c": 2, "bc": 3, "abc": 4}, "unk_token": None}
+    cases = [{"text": "abc"}, {"text": "abcabc"}, {"text": "cab bca"}]
+    return {f"merges {kind}{', ignored for whole words' if ignore else ''}": {
+        "cases": cases, "change": {"model": {**model, "merges": merges, "ignore_merges": ignore}}}
+        for kind, merges in (("as pairs", [["b", "c"]]), ("as strings", ["b c"])) for ignore in (False, True)}
+
+
+def post_features(base):
+    size = len(base["model"]["vocab"])
+    tokens = [added("<s>", size, special=True), added("</s>", size + 1)]
+
+    def template(*pieces):
+        kinds = [{"Sequence" if piece in "AB" else "SpecialToken": {"id": piece, "type_id": 0}}
+                 for piece in pieces]
+        return {"type": "TemplateProcessing", "single": kinds, "pair": kinds + [{"Sequence": {"id": "B", "type_id": 1}}],
+                "special_tokens": {name: {"id": name, "ids": ids, "tokens": [name] * len(ids)} for name, ids in
+                                   (("<s>", [size]), ("</s>", [size + 1, size + 1]))}}
+
+    byte_level = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": True}
+    processors = {"ByteLevel": byte_level, "Template": template("<s>", "A", "</s>"),
+                  "Template behind": template("A", "</s>", "<s>"),
+                  "Sequence": sequence("processors", [byte_level, template("<s>", "A")]),
+                  "Sequence of templates": sequence("processors", [template("A", "</s>"), template("<s>", "A")])}
+    return {f"post-processor {name}": {"added_tokens": tokens, "post_processor": value}
+            for name, value in processors.items()}
+
+
 def decoder_features():
     space = {"type": "Replace", "pattern": {"String": "\u2581"}, "content": " "}
     decoders = {
@@ -302,7 +348,39 @@ def decoder_features():
 
 def all_features(base):
     return {**pre_tokenizer_features(), **normalizer_features(), **model_features(base),
-            **added_features(base), **decoder_features()}
+            **added_features(base), **post_features(base), **decoder_features()}
+
+
+def gguf_pre_tokenizers():
+    """Name in a GGUF file -> pre-tokenizer, normalizer, ignore_merges of the models that it names."""
+    byte_level = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": True}
+    digits = {"type": "Digits", "individual_digits": True}
+
+    def splits(*patterns):
+        parts = [{"type": "Split", "pattern": {"Regex": pattern}, "behavior": "Isolated", "invert": False}
+                 for pattern in patterns]
+        return sequence("pretokenizers", [*parts, {**byte_level, "use_regex": False}])
+
+    gpt2 = (r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)")
+    tekken = O200K_PATTERN.replace(r"(?i:'s|'t|'re|'ve|'m|'ll|'d)?", "").replace("{1,3}", "")
+    qwen2 = LLAMA3_PATTERN.replace("{1,3}", "")
+    return {
+        "llama-bpe": (splits(LLAMA3_PATTERN), None, True), "dbrx": (splits(LLAMA3_PATTERN), None, False),
+        "qwen2": (splits(qwen2), {"type": "NFC"}, False), "tekken": (splits(tekken), None, True),
+        "gpt-4o": (splits(O200K_PATTERN), None, False), "gpt-2": (byte_level, None, False),
+        "smollm": (sequence("pretokenizers", [digits, byte_level]), None, False),
+        "default": (splits(r"[\p{P}\$\+<=>\^~\|]+", gpt2, r"\p{N}+", "[0-9][0-9][0-9]"), None, False)}
+
+
+def make_gguf_goldens(byte_level, cases):
+    """The special tokens of the tokenizer, without its others: a GGUF file has no flags for them."""
+    out = []
+    for name, (pre_tokenizer, normalizer, ignore_merges) in gguf_pre_tokenizers().items():
+        document = combine(byte_level, {"pre_tokenizer": pre_tokenizer, "normalizer": normalizer,
+                                        "added_tokens": byte_level["added_tokens"][:2],
+                                        "model": {"ignore_merges": ignore_merges}})
+        out.append({"pre": name, "answers": answers(load(document), cases)})
+    return out
 
 
 def combine(base, change):
@@ -345,7 +423,12 @@ def main():
     for name, change in all_features(base).items():
         tokenizer = load(combine(base, change))
         features.append({"name": name, "change": change, "answers": answers(tokenizer, cases)})
+    for name, feature in {**flag_features(base), **merge_features()}.items():
+        tokenizer = load(combine(base, feature["change"]))
+        features.append({"name": name, **feature, "answers": answers(tokenizer, feature["cases"])})
     write("features.json", {**header(), "base": base, "cases": cases, "features": features})
+    write("gguf_byte_level.json", {**header(), "cases": cases,
+                                   "names": make_gguf_goldens(byte_level, cases)})
     if len(sys.argv) > 1:
         path = pathlib.Path(sys.argv[1]) / "tokenizer.json"
         write("smollm2.json", {**header(), "answers": answers(Tokenizer.from_file(str(path)), corpus)})
