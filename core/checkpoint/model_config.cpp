@@ -2,6 +2,7 @@
 #include "core/checkpoint/model_config.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "core/checkpoint/config_parts.h"
 #include "core/checkpoint/quantization.h"
@@ -149,6 +150,17 @@ std::int64_t ModelConfig::cacheElements(int layer) const
         return std::int64_t{mla->latentRank.at(static_cast<std::size_t>(layer))} +
                std::int64_t{mla->ropeKeyHeads} * mla->qkRopeHeadDim;
     return std::int64_t{2} * numKeyValueHeads * headDim;
+}
+
+int ModelConfig::contextLength() const
+{
+    double length = maxPositionEmbeddings;
+    if (rope.type == RopeType::Linear || rope.type == RopeType::Dynamic)
+        length *= rope.factor;
+    if (rope.type == RopeType::Yarn)
+        length = rope.originalMaxPositionEmbeddings * rope.factor;
+    constexpr double highest = std::numeric_limits<int>::max();
+    return std::max(maxPositionEmbeddings, static_cast<int>(std::min(length, highest)));
 }
 
 Result<ModelConfig> parseModelConfig(const nlohmann::json& config, const std::string& origin)

@@ -81,6 +81,9 @@ struct ModelConfig {
 
     bool operator==(const ModelConfig&) const = default;
     [[nodiscard]] bool isMla() const { return mla.has_value(); }
+    /// Tokens of the longest text: max_position_embeddings, or what the rope stretches it to
+    /// (linear and dynamic: times the factor; yarn: the original length times the factor).
+    [[nodiscard]] int contextLength() const;
     /// Keys a query of `layer` sees, itself included; 0 = all.
     [[nodiscard]] int window(int layer) const
     {

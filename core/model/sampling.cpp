@@ -25,9 +25,10 @@ Status checkIds(const ModelConfig& config, const std::vector<int>& ids, std::int
         if (id < 0 || id >= config.vocabSize)
             return badInput("token id " + std::to_string(id) + " is outside the vocabulary of " +
                             std::to_string(config.vocabSize));
-    if (total > config.maxPositionEmbeddings)
-        return badInput(std::to_string(total) + " tokens exceed max_position_embeddings = " +
-                        std::to_string(config.maxPositionEmbeddings));
+    if (total > config.contextLength())
+        return badInput(std::to_string(total) + " tokens exceed the context of " +
+                        std::to_string(config.contextLength()) + " (max_position_embeddings = " +
+                        std::to_string(config.maxPositionEmbeddings) + ")");
     return {};
 }
 

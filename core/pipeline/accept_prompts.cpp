@@ -26,12 +26,12 @@ Result<std::vector<TaskPrompts>> loadTasks(const AcceptSettings& settings,
             if (ids.empty())
                 return badInput("prompt " + std::to_string(number) + " encodes to no token",
                                 path.string());
-            if (static_cast<int>(ids.size()) + settings.maxNewTokens > target.maxPositionEmbeddings)
+            if (static_cast<int>(ids.size()) + settings.maxNewTokens > target.contextLength())
                 return badInput("prompt " + std::to_string(number) + " has " +
                                     std::to_string(ids.size()) + " tokens: with " +
                                     std::to_string(settings.maxNewTokens) +
-                                    " new ones it exceeds max_position_embeddings = " +
-                                    std::to_string(target.maxPositionEmbeddings),
+                                    " new ones it exceeds the context of " +
+                                    std::to_string(target.contextLength()),
                                 path.string(), "cut prompts with --max-prompt-tokens");
             task.prompts.push_back(std::move(ids));
         }
