@@ -1,53 +1,18 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/checkpoint/model_config.h"
 
-#include <cmath>
 #include <fstream>
 
 #include <QTemporaryDir>
 #include <QtTest>
 
-#include <nlohmann/json.hpp>
+#include "tests/support/toy_config.h"
 
 using namespace mla;
-using nlohmann::json;
+using namespace mla::test;
 
 namespace
 {
-
-json toy()
-{
-    return {{"architectures", {"LlamaForCausalLM"}},
-            {"model_type", "llama"},
-            {"hidden_size", 64},
-            {"intermediate_size", 128},
-            {"num_hidden_layers", 2},
-            {"num_attention_heads", 4},
-            {"num_key_value_heads", 2},
-            {"vocab_size", 256},
-            {"rms_norm_eps", 1e-5},
-            {"rope_theta", 10000.0}};
-}
-
-json with(json base, const json& changes)
-{
-    base.update(changes);
-    return base;
-}
-
-json llama3Scaling()
-{
-    return {{"rope_type", "llama3"},
-            {"factor", 32.0},
-            {"low_freq_factor", 1.0},
-            {"high_freq_factor", 4.0},
-            {"original_max_position_embeddings", 8192}};
-}
-
-ModelConfig parsed(const json& config)
-{
-    return parseModelConfig(config, "config.json").value();
-}
 
 /// A draft of TOY as MHA2MLA makes it: both KV heads keep four of eight rotary pairs.
 ModelConfig draft()
@@ -92,80 +57,10 @@ private Q_SLOTS:
         QCOMPARE(config.rope, RopeConfig{});
         QCOMPARE(config.bosTokenId, std::optional<int>(1));
         QCOMPARE(config.eosTokenIds, std::vector<int>{2});
-        QVERIFY(!config.qkvBias && !config.outputBias && !config.mlpBias && !config.tieWordEmbeddings);
+        QVERIFY(!config.qkvBias && !config.outputBias && !config.mlpBias &&
+                !config.tieWordEmbeddings);
         QVERIFY(config.dtype.empty());
-        QVERIFY(!config.isMla());
-    }
-
-    void headDimIsUsedAsGiven()
-    {
-        QCOMPARE(parsed(with(toy(), {{"head_dim", 32}})).headDim, 32);
-        QCOMPARE(parsed(with(toy(), {{"head_dim", nullptr}})).headDim, 16);
-        QCOMPARE(parsed(with(toy(), {{"num_key_value_heads", nullptr}})).numKeyValueHeads, 4);
-        QCOMPARE(parsed(toy()).cacheElements(0), std::int64_t{2 * 2 * 16});
-    }
-
-    void bothGenerationsGiveOneConfig()
-    {
-        json older = with(toy(), {{"rope_theta", 5e5}, {"torch_dtype", "bfloat16"}});
-        older["rope_scaling"] = llama3Scaling();
-        json newer = with(toy(), {{"dtype", "bfloat16"}});
-        newer.erase("rope_theta");
-        newer["rope_parameters"] = with(llama3Scaling(), {{"rope_theta", 5e5}});
-        const ModelConfig config = parsed(newer);
-        QCOMPARE(config, parsed(older));
-        QCOMPARE(config.dtype, std::string("bfloat16"));
-        QCOMPARE(config.rope.type, RopeType::Llama3);
-        QCOMPARE(config.rope.theta, 5e5);
-        QCOMPARE(config.rope.factor, 32.0);
-        // The first releases called the type "type".
-        json first = toy();
-        first["rope_scaling"] = {{"type", "linear"}, {"factor", 2}};
-        QCOMPARE(parsed(first).rope.type, RopeType::Linear);
-        QCOMPARE(parsed(with(toy(), {{"rope_scaling", nullptr}})), parsed(toy()));
-    }
-
-    void inverseFrequenciesFollowTheirFormulas()
-    {
-        const std::vector<double> plain = inverseFrequencies({}, 16);
-        QCOMPARE(plain.size(), std::size_t{8});
-        for (int pair = 0; pair < 8; ++pair)
-            QCOMPARE(plain[static_cast<std::size_t>(pair)], std::pow(10000.0, -pair / 8.0));
-        RopeConfig linear;
-        linear.type = RopeType::Linear;
-        linear.factor = 4;
-        QCOMPARE(inverseFrequencies(linear, 16)[3], std::pow(10000.0, -3 / 8.0) / 4);
-    }
-
-    void llama3FrequenciesMatchTransformers()
-    {
-        json config = with(toy(), {{"rope_theta", 5e5}, {"head_dim", 64}});
-        config["rope_scaling"] = llama3Scaling();
-        const std::vector<double> scaled = inverseFrequencies(parsed(config).rope, 64);
-        for (int pair = 0; pair < 32; ++pair) {
-            const double plain = std::pow(5e5, -pair / 32.0);
-            const double value = scaled[static_cast<std::size_t>(pair)];
-            if (pair <= 14)
-                QCOMPARE(value, plain);
-            else if (pair >= 18)
-                QCOMPARE(value, plain / 32);
-            else
-                QVERIFY(value > plain / 32 && value < plain);
-        }
-        // Blended pairs as Transformers 5.19's _compute_llama3_parameters prints them (fp32).
-        const double blended[] = {0.001290548, 0.00042955671, 9.7082862e-05};
-        for (std::size_t i = 0; i < 3; ++i)
-            QVERIFY(std::abs(scaled[15 + i] / blended[i] - 1) < 2e-6);
-    }
-
-    void llama3ContextFallsBackAsInTransformers()
-    {
-        json config = with(toy(), {{"max_position_embeddings", 4096}});
-        config["rope_scaling"] = llama3Scaling();
-        config["rope_scaling"].erase("original_max_position_embeddings");
-        QCOMPARE(parsed(config).rope.originalMaxPositionEmbeddings, 4096);
-        config["original_max_position_embeddings"] = 2048;
-        QCOMPARE(parsed(config).rope.originalMaxPositionEmbeddings, 2048);
+        QVERIFY(!config.isMla() && !config.qkNorm && config.slidingWindow.empty());
     }
 
     void refuses_data()
@@ -175,35 +70,21 @@ private Q_SLOTS:
         const auto row = [](const char* changes, const char* names) {
             QTest::newRow(changes) << changes << names;
         };
-        row(R"({"model_type": "qwen2"})", "qwen2");
+        row(R"({"model_type": "qwen2"})", "LlamaForCausalLM"); // of another family
+        row(R"({"model_type": "gemma2"})", "gemma2");
+        row(R"({"model_type": "deepseek_v2"})", "deepseek_v2");
+        row(R"({"sliding_window": 8})", "sliding_window");
+        row(R"({"layer_types": ["full_attention", "sliding_attention"]})", "sliding_attention");
+        row(R"({"layer_types": ["full_attention"]})", "layer_types");
+        row(R"({"layer_types": "full_attention"})", "layer_types");
+        row(R"({"layer_types": ["full_attention", "chunked_attention"]})", "chunked_attention");
+        row(R"({"layer_types": ["full_attention", 2]})", "layer_types");
         row(R"({"model_type": null})", "model_type");
         row(R"({"architectures": ["MistralForCausalLM"]})", "MistralForCausalLM");
         row(R"({"architectures": ["LlamaModel"]})", "LlamaModel");
         row(R"({"architectures": "LlamaForCausalLM"})", "architectures");
         row(R"({"hidden_act": "gelu"})", "gelu");
         row(R"({"quantization_config": {"quant_method": "gptq"}})", "gptq");
-        for (const char* type : {"dynamic", "yarn", "longrope", "su", "mrope"}) {
-            const QString t(type);
-            QTest::newRow(type)
-                << QString(R"({"rope_scaling":{"rope_type":"%1","factor":2}})").arg(t) << t;
-            QTest::addRow("%s v5", type)
-                << QString(R"({"rope_parameters":{"rope_type":"%1","factor":2}})").arg(t) << t;
-            QTest::addRow("%s first", type)
-                << QString(R"({"rope_scaling":{"type":"%1","factor":2}})").arg(t) << t;
-        }
-        row(R"({"rope_scaling": {"factor": 2}})", "rope_scaling.rope_type");
-        row(R"({"rope_scaling": {"rope_type": null, "factor": 2}})", "rope_scaling.rope_type");
-        row(R"({"rope_scaling": {"type": "linear", "rope_type": "llama3", "factor": 2}})", "two");
-        row(R"({"rope_scaling": {"rope_type": "linear"}})", "rope_scaling.factor");
-        row(R"({"rope_scaling": {"rope_type": "linear", "factor": "2"}})", "rope_scaling.factor");
-        row(R"({"rope_scaling": {"rope_type": "linear", "factor": 0}})", "rope_scaling.factor");
-        row(R"({"rope_scaling": {"rope_type": "llama3", "factor": 2, "low_freq_factor": 1}})",
-            "rope_scaling.high_freq_factor");
-        row(R"({"rope_scaling": {"rope_type": "llama3", "factor": 2, "low_freq_factor": 4,
-                "high_freq_factor": 4}})",
-            "rope_scaling.high_freq_factor");
-        row(R"({"rope_scaling": "linear"})", "rope_scaling");
-        row(R"({"rope_scaling": {"full_attention": {"rope_type": "default"}}})", "full_attention");
         row(R"({"partial_rotary_factor": 0.5})", "partial_rotary_factor");
         row(R"({"rope_theta": 0})", "rope_theta");
         row(R"({"rope_theta": "10000"})", "rope_theta");
@@ -271,7 +152,7 @@ private Q_SLOTS:
         QTest::addColumn<int>("variant");
         int variant = 0;
         for (const char* name : {"uniform", "ranks per layer", "llama3 rope", "linear rope",
-                                 "no nope part", "no tokens", "several stops"})
+                                 "no nope part", "no tokens", "several stops", "yarn rope"})
             QTest::newRow(name) << variant++;
     }
     void draftsReadBackAsWritten()
@@ -298,6 +179,8 @@ private Q_SLOTS:
         }
         if (variant == 6)
             config.eosTokenIds = {2, 5};
+        if (variant == 7)
+            config.rope = {RopeType::Yarn, 1e6, 4, 1, 4, 512, 1.25, 16, 2, false};
         config.dtype = variant == 0 ? "" : "float32";
         const json written = mlaConfigToJson(config, base);
         const auto read = parseModelConfig(json::parse(written.dump()), "config.json");
