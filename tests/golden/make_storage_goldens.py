@@ -7,6 +7,7 @@ usage: make_storage_goldens.py        (after make_model_goldens.py)
 data/storage/
   blocks.safetensors       per ggml type: TYPE.raw U8 [rows, bytes], TYPE.values F32 [rows, numbers] by gguf.dequantize
   NAME.gguf                tiny/NAME as llama.cpp's converter would write it, plain types
+  stories260K.gguf         the demo's checkpoint in Q8_0 (F16 where rows are no multiple of 32)
   quantised.gguf           tiny/llama3 in Q8_0, Q4_0, Q4_1, Q5_0, F16; quantised.safetensors: its weights decoded, HF order
   qwen2.gguf               metadata and two tensors of a qwen2 file with YaRN
   fp8/, fp8-channel/       tiny/llama3 in FP8, blocks of 16x12 (DeepSeek's form) and one scale a row (compressed-tensors)
@@ -110,10 +111,11 @@ def rope_factors(rope, head_dim):
     return np.array(values, dtype=np.float32)
 
 
-def as_gguf(source, target, kinds=None):
+def as_gguf(folder, target, kinds=None):
     """`kinds`: module -> ggml type. Returns what was stored, decoded, in Hugging Face's order."""
-    folder = os.path.join(HERE, "tiny", source)
     config = json.load(open(os.path.join(folder, "config.json")))
+    config.setdefault("head_dim", config["hidden_size"] // config["num_attention_heads"])
+    config.setdefault("rope_parameters", {"rope_type": "default", "rope_theta": config.get("rope_theta")})
     writer = gguf.GGUFWriter(os.path.join(OUT, target), "llama")
     metadata(writer, config, "llama")
     if config["rope_parameters"]["rope_type"] == "llama3":
@@ -190,10 +192,12 @@ def main():
     os.makedirs(OUT, exist_ok=True)
     blocks()
     for name in ("llama3", "biased"):
-        as_gguf(name, name + ".gguf")
+        as_gguf(os.path.join(HERE, "tiny", name), name + ".gguf")
     kinds = {"q_proj": Type.Q4_1, "k_proj": Type.Q8_0, "v_proj": Type.Q5_0, "o_proj": Type.Q4_0, "gate_proj": Type.Q5_1,
              "up_proj": Type.BF16, "down_proj": Type.F16, "embed_tokens": Type.Q8_0}
-    save_file(as_gguf("llama3", "quantised.gguf", kinds), os.path.join(OUT, "quantised.safetensors"))
+    save_file(as_gguf(os.path.join(HERE, "tiny", "llama3"), "quantised.gguf", kinds), os.path.join(OUT, "quantised.safetensors"))
+    kinds = dict.fromkeys(["q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "embed_tokens"], Type.Q8_0) | {"down_proj": Type.F16}
+    as_gguf(os.path.join(HERE, "..", "..", "..", "resources", "demo", "stories260K"), "stories260K.gguf", kinds)
     qwen2()
     fp8("fp8", {"quant_method": "fp8", "activation_scheme": "dynamic", "fmt": "e4m3", "weight_block_size": [16, 12],
                 "modules_to_not_convert": ["lm_head", "model.layers.0.self_attn.o_proj", "model.layers.1.self_attn.o_proj"]}, (16, 12))
