@@ -91,17 +91,24 @@ void GgufStore::readFloat32(const std::string& name, std::span<float> to) const
         decodeGgml(tensor.type, bytes, to);
         return;
     }
-    // Within a head, row 2 i + half of the file is row half * h/2 + i. A bias is rows of one
-    // number, which no block spans: it is stored in a plain type.
     const std::int64_t rows = tensor.shape.front();
     const auto columns = to.size() / static_cast<std::size_t>(rows);
-    const std::size_t rowBytes = bytes.size() / static_cast<std::size_t>(rows);
-    for (std::int64_t row = 0; row < rows; ++row) {
-        const std::int64_t head = row / m_headDim, within = row % m_headDim;
-        const std::int64_t target = head * m_headDim + within % 2 * (m_headDim / 2) + within / 2;
-        decodeGgml(tensor.type, bytes.subspan(static_cast<std::size_t>(row) * rowBytes, rowBytes),
-                   to.subspan(static_cast<std::size_t>(target) * columns, columns));
+    // Within a head, row 2 i + half of the file is row half * h/2 + i.
+    const auto target = [&](std::int64_t row) {
+        const std::int64_t within = row % m_headDim;
+        return static_cast<std::size_t>(row - within + within % 2 * (m_headDim / 2) + within / 2);
+    };
+    if (columns == 1) { // a bias: its blocks, if any, span several heads' numbers
+        std::vector<float> inOrder(to.size());
+        decodeGgml(tensor.type, bytes, inOrder);
+        for (std::int64_t row = 0; row < rows; ++row)
+            to[target(row)] = inOrder[static_cast<std::size_t>(row)];
+        return;
     }
+    const std::size_t rowBytes = bytes.size() / static_cast<std::size_t>(rows);
+    for (std::int64_t row = 0; row < rows; ++row)
+        decodeGgml(tensor.type, bytes.subspan(static_cast<std::size_t>(row) * rowBytes, rowBytes),
+                   to.subspan(target(row) * columns, columns));
 }
 
 } // namespace
