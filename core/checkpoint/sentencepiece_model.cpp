@@ -7,6 +7,7 @@
 #include <cstring>
 #include <optional>
 #include <string>
+#include <unordered_set>
 
 #include "core/checkpoint/tokenizer_unicode.h"
 
@@ -114,13 +115,17 @@ Status forEachField(std::string_view bytes, const std::string& name, Visit visit
     }
 }
 
-Status checkPiece(std::string_view bytes, const std::string& name)
+using Pieces = std::unordered_set<std::string_view>;
+
+Status checkPiece(std::string_view bytes, const std::string& name, Pieces& seen)
 {
     return forEachField(bytes, name, [&](const Field& field) -> Status {
         if (field.number == 1 && field.wire == Field::Wire::Bytes) {
             if (field.bytes.empty() || !isValidUtf8(field.bytes) ||
                 field.bytes.find('\0') != std::string_view::npos)
                 return badInput(name + ".piece must be text, not empty and without NUL");
+            if (!seen.insert(field.bytes).second)
+                return badInput(name + ".piece '" + std::string(field.bytes) + "' is there twice");
         } else if (field.number == 2) {
             const auto score = std::bit_cast<float>(static_cast<std::uint32_t>(field.value));
             if (field.wire != Field::Wire::Fixed32 || !std::isfinite(score))
@@ -194,6 +199,7 @@ Status checkTrainer(std::string_view bytes)
 Status checkSentencePieceModel(std::string_view bytes)
 {
     std::size_t pieces = 0;
+    Pieces seen;
     MLA_CHECK(forEachField(bytes, "the file", [&](const Field& field) -> Status {
         if (field.number < 1 || field.number > 5 || field.wire != Field::Wire::Bytes)
             return field.number == 0 || field.number <= 5
@@ -201,7 +207,7 @@ Status checkSentencePieceModel(std::string_view bytes)
                        : Status();
         switch (field.number) {
         case 1:
-            return checkPiece(field.bytes, "pieces[" + std::to_string(pieces++) + "]");
+            return checkPiece(field.bytes, "pieces[" + std::to_string(pieces++) + "]", seen);
         case 2:
             return checkTrainer(field.bytes);
         case 3:
