@@ -11,6 +11,7 @@
 #include <QtTest>
 
 using mla::checkSameTokens;
+using mla::countCommonTokens;
 using mla::ErrorCode;
 using mla::Tokenizer;
 using nlohmann::json;
@@ -305,6 +306,8 @@ void TokenizerTest::sameTokens()
     longer["added_tokens"] = json::array({added("<pad>", 5)});
     QVERIFY(checkSameTokens(*target, *open(longer)).ok());
     QVERIFY(checkSameTokens(*open(longer), *target).ok());
+    QCOMPARE(countCommonTokens(*target, *open(longer)).value(), 5); // id 5 is to be masked
+    QCOMPARE(countCommonTokens(*open(longer), *open(longer)).value(), 6);
     json other = tiny();
     other["model"]["vocab"] = {{"a", 0}, {"b", 1}, {"c", 2}, {"bc", 3}, {"abd", 4}};
     const auto status = checkSameTokens(*target, *open(other));
