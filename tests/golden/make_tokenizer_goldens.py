@@ -9,6 +9,7 @@ writes, beside itself under tokenizer/:
   byte_level.json   a small byte-level BPE tokenizer, trained here
   features.json     a small BPE model and, per feature, what a tokenizer.json changes, with ids
   stories260K.json, byte_level_ids.json, smollm2.json   ids and decoded texts of the corpus
+  smollm2_gguf.json      the same for SmolLM2's GGUF file
   gguf_byte_level.json   the byte-level tokenizer under each name of "tokenizer.ggml.pre", with ids
 """
 import copy
@@ -432,6 +433,11 @@ def main():
     if len(sys.argv) > 1:
         path = pathlib.Path(sys.argv[1]) / "tokenizer.json"
         write("smollm2.json", {**header(), "answers": answers(Tokenizer.from_file(str(path)), corpus)})
+        # The directory was written from a GGUF file by Transformers, which left out that the model's
+        # pre-tokenizer cuts at every digit.
+        published = combine(json.loads(path.read_text()),
+                            {"pre_tokenizer": gguf_pre_tokenizers()["smollm"][0]})
+        write("smollm2_gguf.json", {**header(), "answers": answers(load(published), corpus)})
 
 
 if __name__ == "__main__":

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The tokenizer of SmolLM2-135M-Instruct (environment variable MLA_SMOLLM2_DIR).
+// The tokenizer of SmolLM2-135M-Instruct: of the checkpoint (environment variable MLA_SMOLLM2_DIR)
+// and of the GGUF file that it was written from (MLA_SMOLLM2_GGUF).
 #include "core/checkpoint/tokenizer.h"
 #include "tests/support/tokenizer_goldens.h"
 
@@ -30,6 +31,20 @@ private Q_SLOTS:
         const std::string difference =
             compareWithGolden(*tokenizer, readJson(goldenPath("corpus.json"))["cases"],
                               readJson(goldenPath("smollm2.json"))["answers"]);
+        QVERIFY2(difference.empty(), difference.c_str());
+    }
+
+    void gguf()
+    {
+        const QString file = qEnvironmentVariable("MLA_SMOLLM2_GGUF");
+        if (file.isEmpty())
+            QSKIP("MLA_SMOLLM2_GGUF is not set");
+        const auto tokenizer = mla::Tokenizer::open(file.toStdString());
+        QVERIFY2(tokenizer.ok(), tokenizer ? "" : tokenizer.error().text().c_str());
+        QCOMPARE(tokenizer->size(), 49152);
+        const std::string difference =
+            compareWithGolden(*tokenizer, readJson(goldenPath("corpus.json"))["cases"],
+                              readJson(goldenPath("smollm2_gguf.json"))["answers"]);
         QVERIFY2(difference.empty(), difference.c_str());
     }
 };
