@@ -1,11 +1,11 @@
 # mla_add_test(SOURCE LIBRARY): builds and registers one Qt Test executable.
 # The first folder below tests/ is its label; the name adds another: tst_real_* runs on the
-# SmolLM2-135M checkpoint, tst_gpu_* on a GPU.
+# SmolLM2-135M checkpoint, tst_gpu_* on a GPU, tst_parity_* beside another program on much input.
 function(mla_add_test source library)
   cmake_path(GET source STEM name)
   file(RELATIVE_PATH relative ${CMAKE_SOURCE_DIR}/tests ${source})
   string(REGEX REPLACE "/.*" "" labels ${relative})
-  foreach(extra real gpu)
+  foreach(extra real gpu parity)
     if(name MATCHES "^tst_${extra}_")
       list(APPEND labels ${extra})
     endif()
@@ -42,7 +42,7 @@ function(mla_add_test source library)
   set_tests_properties(${name} PROPERTIES LABELS "${labels}" TIMEOUT 1500
     ENVIRONMENT "QT_QPA_PLATFORM=offscreen;QTEST_FUNCTION_TIMEOUT=1400000"
     SKIP_REGULAR_EXPRESSION "Totals: [0-2] passed, 0 failed, [1-9][0-9]* skipped")
-  if(labels MATCHES "unit|golden" AND NOT labels MATCHES "real|gpu")
+  if(labels MATCHES "unit|golden" AND NOT labels MATCHES "real|gpu|parity")
     # Many at a time: one thread each.
     set_property(TEST ${name} APPEND PROPERTY ENVIRONMENT OMP_NUM_THREADS=1)
   else()
