@@ -41,7 +41,8 @@ public:
     bool stoppable() const override { return false; }
     void declare(CLI::App& parser) override
     {
-        addModelArgument(parser, m_model, "CKPT", "model directory that holds tokenizer.json");
+        addModelArgument(parser, m_model, "CKPT",
+                         "model directory or GGUF file, or a tokenizer.json or tokenizer.model");
         m_textOption = parser.add_option("--text", m_text, "text to encode")->type_name("TEXT");
         m_fileOption = parser.add_option("--file", m_file, "file whose whole text is encoded")
                            ->type_name("FILE");
