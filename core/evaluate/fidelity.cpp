@@ -20,7 +20,7 @@ double attentionKl(const GqaBlock& original, const MlaBlock& draft, const Tensor
     const auto [q, k] = rotatedQueriesKeys(original, input);
     const auto [qm, km] = rotatedQueriesKeys(draft, input);
     const Tensor p = causalProbabilities(q, k, original.scale, original.window).to(torch::kFloat64);
-    const Tensor pm = causalProbabilities(qm, km, draft.scale).to(torch::kFloat64);
+    const Tensor pm = causalProbabilities(qm, km, draft.scale, draft.window).to(torch::kFloat64);
     // Masked keys have p = 0 and contribute nothing; tiny floors keep the logarithms finite.
     const Tensor kl = (p * ((p + 1e-300).log() - (pm + 1e-300).log())).sum(-1); // [1, H, T]
     return (kl * mask.to(torch::kFloat64).unsqueeze(1)).sum().item<double>();

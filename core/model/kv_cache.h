@@ -10,7 +10,8 @@ namespace mla
 {
 
 /// What one layer caches. GQA: rotated keys [B, G, C, h] and values [B, G, C, h].
-/// MLA: the latent [B, 1, C, r] and the rotated rotary keys [B, n_r, C, d_r].
+/// MLA: the latent [B, 1, C, r] and the rotated rotary keys [B, n_r, C, d_r], with QK-norm
+/// [B, n_r, C, d_r + 1]: the last element is the key's 1 / rms.
 struct LayerCache {
     torch::Tensor first, second;
 };

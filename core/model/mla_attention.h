@@ -5,6 +5,11 @@
 //   k^C = W_uk c + b_uk,  v = W_uv c + b_uv     per up head (query or KV heads)  [d_n], [d_v]
 //   q_i = [q^C_i ; RoPE_t(q^R_i)] = W_q,i x_t + b_q,i                            [d_n + d_r]
 //   score = scale (q^C . k^C + q^R . k^R), softmax, sum p v, then the frozen W_O (+ b_o)
+// What a source or another tool's draft adds is data, frozen in refinement:
+//   latent norm: c is RMS-normalised before it is cached and used
+//   QK-norm: q and k = [k^C ; k^R] of every head are RMS-normalised and weighted before RoPE. The
+//     scalar of a key, 1 / rms(k), does not commute with the up-projection: it is cached beside k^R
+//   window: a query sees the last `window` keys
 #pragma once
 
 #include <vector>
@@ -32,9 +37,20 @@ struct MlaBlock {
     torch::Tensor wo;     ///< [d, H d_v]
     torch::Tensor bq, bdkv, bkr, buk, buv, bo; ///< undefined when absent
     torch::Tensor frequencies;                 ///< [n_r, d_r / 2] fp64
+    torch::Tensor latentNorm;                  ///< [r] or undefined
+    double latentNormEps = 0;
+    /// QK-norm weights per KV head in the block's order of dims, [upHeads, d_n + d_r], or both
+    /// undefined. Then upHeads = n_r.
+    torch::Tensor qNorm, kNorm;
+    double normEps = 0;      ///< of qNorm and kNorm
+    std::int64_t window = 0; ///< keys a query sees, itself included; 0 = all
 
-    /// Elements cached per token: r + n_r d_r.
-    [[nodiscard]] std::int64_t cacheElements() const { return rank + ropeKeyHeads * ropeDim; }
+    [[nodiscard]] bool hasQkNorm() const { return kNorm.defined(); }
+    /// Elements cached per token: r + n_r d_r, and n_r scalars with QK-norm.
+    [[nodiscard]] std::int64_t cacheElements() const
+    {
+        return rank + std::int64_t{ropeKeyHeads} * (ropeDim + (hasQkNorm() ? 1 : 0));
+    }
     /// The projections that the converter introduced: all that refinement may train.
     [[nodiscard]] std::vector<torch::Tensor*> trainable();
 };
@@ -42,9 +58,9 @@ struct MlaBlock {
 /// The block with every tensor on `device`.
 MlaBlock movedTo(MlaBlock block, torch::Device device);
 
-/// Keys and values before rotation of x [B, T, d].
+/// Keys and values before rotation of x [B, T, d]; with QK-norm the keys are normalised.
 struct MlaKeysValues {
-    torch::Tensor latent; ///< [B, T, r]
+    torch::Tensor latent; ///< [B, T, r], after its norm
     torch::Tensor rotary; ///< [B, n_r, T, d_r], not rotated
     torch::Tensor nope;   ///< [B, upHeads, T, d_n]
     torch::Tensor value;  ///< [B, upHeads, T, d_v]
