@@ -9,6 +9,7 @@
 #include "core/base/sha256.h"
 #include "core/checkpoint/gguf_config.h"
 #include "core/checkpoint/gguf_store.h"
+#include "core/checkpoint/mla_tensors.h"
 #include "core/checkpoint/quantization.h"
 #include "core/checkpoint/shard_store.h"
 #include "core/checkpoint/tensor_decode.h"
@@ -50,16 +51,8 @@ std::vector<ExpectedTensor> expectedTensors(const ModelConfig& config)
         const std::string attention = prefix + "self_attn.";
         tensors.push_back({prefix + "input_layernorm.weight", {hidden}});
         if (config.mla) {
-            const MlaConfig& mla = *config.mla;
-            const std::int64_t rank = mla.latentRank.at(static_cast<std::size_t>(layer));
-            const std::int64_t nope = mla.qkNopeHeadDim;
-            const std::int64_t rope = mla.qkRopeHeadDim;
-            linear(attention + "q_proj", heads * (nope + rope), hidden, mla.queryBias);
-            linear(attention + "kv_a_proj_with_mqa", rank + mla.ropeKeyHeads * rope, hidden,
-                   mla.kvDownBias);
-            linear(attention + "kv_b_proj", mla.kvUpHeads * (nope + mla.vHeadDim), rank,
-                   mla.kvUpBias);
-            linear(attention + "o_proj", hidden, heads * mla.vHeadDim, config.outputBias);
+            for (ExpectedTensor& tensor : mlaTensors(config, layer))
+                tensors.push_back({attention + tensor.name, std::move(tensor.shape)});
         } else {
             linear(attention + "q_proj", heads * headDim, hidden, config.qkvBias);
             linear(attention + "k_proj", groups * headDim, hidden, config.qkvBias);
@@ -94,6 +87,9 @@ Result<Checkpoint> Checkpoint::open(const fs::path& path)
     MLA_CHECK(checkpoint.checkTensors());
     checkpoint.resolveHead();
     checkpoint.noticeUnused();
+    if (checkpoint.m_config.mla && checkpoint.m_config.mla->layout == DraftLayout::TransMla)
+        checkpoint.m_warnings.push_back("TransMLA does not record the source's KV heads: the "
+                                        "original's cache is counted with one per query head");
     return checkpoint;
 }
 

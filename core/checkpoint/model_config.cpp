@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "core/checkpoint/config_parts.h"
+#include "core/checkpoint/import_config.h"
 #include "core/checkpoint/quantization.h"
 
 namespace mla
@@ -148,7 +149,7 @@ std::int64_t ModelConfig::cacheElements(int layer) const
 {
     if (mla)
         return std::int64_t{mla->latentRank.at(static_cast<std::size_t>(layer))} +
-               std::int64_t{mla->ropeKeyHeads} * mla->qkRopeHeadDim;
+               std::int64_t{mla->ropeKeyHeads} * (mla->qkRopeHeadDim + (qkNorm ? 1 : 0));
     return std::int64_t{2} * numKeyValueHeads * headDim;
 }
 
@@ -165,6 +166,8 @@ int ModelConfig::contextLength() const
 
 Result<ModelConfig> parseModelConfig(const nlohmann::json& config, const std::string& origin)
 {
+    if (const DraftLayout layout = importedLayout(config); layout != DraftLayout::Own)
+        return parseImported(layout, config, origin);
     JsonReader reader(config, origin);
     MLA_TRY(family, familyOf(reader, config, origin));
     ModelConfig model;
@@ -210,59 +213,6 @@ Result<ModelConfig> readModelConfig(const std::filesystem::path& directory)
         MLA_CHECK(reader.status());
     }
     return std::move(model);
-}
-
-nlohmann::json mlaConfigToJson(const ModelConfig& config, nlohmann::json base)
-{
-    const MlaConfig& mla = *config.mla;
-    for (const char* key : {"_name_or_path", "quantization_config", "partial_rotary_factor"})
-        base.erase(key);
-    base["model_type"] = mlaModelType;
-    base["architectures"] = {mlaArchitecture};
-    base["auto_map"] = {{"AutoConfig", "configuration_mla_draft.MlaDraftConfig"},
-                        {"AutoModel", "modeling_mla_draft.MlaDraftModel"},
-                        {"AutoModelForCausalLM", "modeling_mla_draft.MlaDraftForCausalLM"}};
-    base["vocab_size"] = config.vocabSize;
-    base["hidden_size"] = config.hiddenSize;
-    base["intermediate_size"] = config.intermediateSize;
-    base["num_hidden_layers"] = config.numHiddenLayers;
-    base["num_attention_heads"] = config.numAttentionHeads;
-    base["num_key_value_heads"] = config.numAttentionHeads;
-    base["original_num_key_value_heads"] = config.numKeyValueHeads;
-    base["head_dim"] = mla.qkNopeHeadDim + mla.qkRopeHeadDim;
-    base["original_head_dim"] = config.headDim;
-    base["max_position_embeddings"] = config.maxPositionEmbeddings;
-    base["rms_norm_eps"] = config.rmsNormEps;
-    base["hidden_act"] = "silu";
-    base["attention_bias"] = config.outputBias;
-    base["mlp_bias"] = config.mlpBias;
-    base["tie_word_embeddings"] = config.tieWordEmbeddings;
-    writeRope(config.rope, base);
-    for (const char* key : {"dtype", "torch_dtype"})
-        base[key] = config.dtype.empty() ? nlohmann::json() : nlohmann::json(config.dtype);
-    base["bos_token_id"] =
-        config.bosTokenId ? nlohmann::json(*config.bosTokenId) : nlohmann::json();
-    const std::vector<int>& eos = config.eosTokenIds;
-    base["eos_token_id"] = eos.empty()       ? nlohmann::json()
-                           : eos.size() == 1 ? nlohmann::json(eos.front())
-                                             : nlohmann::json(eos);
-
-    const bool uniform = std::ranges::all_of(
-        mla.latentRank, [&](int rank) { return rank == mla.latentRank.front(); });
-    base["converter"] = mla.converter;
-    base["latent_rank"] =
-        uniform ? nlohmann::json(mla.latentRank.front()) : nlohmann::json(mla.latentRank);
-    base["qk_rope_head_dim"] = mla.qkRopeHeadDim;
-    base["qk_nope_head_dim"] = mla.qkNopeHeadDim;
-    base["v_head_dim"] = mla.vHeadDim;
-    base["rope_key_heads"] = mla.ropeKeyHeads;
-    base["kv_up_heads"] = mla.kvUpHeads;
-    base["attention_scale"] = mla.attentionScale;
-    base["rope_pairs"] = mla.ropePairs;
-    base["query_bias"] = mla.queryBias;
-    base["kv_down_bias"] = mla.kvDownBias;
-    base["kv_up_bias"] = mla.kvUpBias;
-    return base;
 }
 
 } // namespace mla

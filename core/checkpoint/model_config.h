@@ -41,8 +41,16 @@ struct RopeConfig {
 [[nodiscard]] std::vector<double> inverseFrequencies(const RopeConfig& rope, int dim,
                                                      std::int64_t length = 0);
 
-/// Present when the checkpoint is an MLA draft of ours (model_type "mla_draft").
+/// How an MLA draft names and orders its tensors.
+enum class DraftLayout {
+    Own,      ///< model_type "mla_draft"
+    TransMla, ///< TransMLA's converter: deepseek names, rotary rows as interleaved pairs
+    Mha2Mla   ///< MHA2MLA's trainer: q_proj all rotary rows first, k_r_proj, kv_proj.down/up
+};
+
+/// Present when the checkpoint is an MLA draft.
 struct MlaConfig {
+    DraftLayout layout = DraftLayout::Own;
     std::string converter;       ///< "transmla" | "mha2mla"
     std::vector<int> latentRank; ///< kv_lora_rank per layer [num_hidden_layers]
     int qkRopeHeadDim = 0;       ///< d_r of one rotary key head
@@ -55,6 +63,10 @@ struct MlaConfig {
     /// of its pairs: [num_hidden_layers][n_r][d_r / 2].
     std::vector<std::vector<std::vector<int>>> ropePairs;
     bool queryBias = false, kvDownBias = false, kvUpBias = false;
+    bool latentNorm = false;     ///< the latent passes an RMSNorm before it is cached and used
+    double latentNormEps = 1e-6; ///< of that norm
+    int queryRank = 0;           ///< TransMla: q_lora_rank; 0 = one projection
+    bool splitLatent = false;    ///< Mha2Mla: keys and values have latents of their own, half each
     bool operator==(const MlaConfig&) const = default;
 };
 
@@ -89,7 +101,8 @@ struct ModelConfig {
     {
         return slidingWindow.empty() ? 0 : slidingWindow.at(static_cast<std::size_t>(layer));
     }
-    /// Cached elements per token in `layer`: 2*G*h for GQA, r + n_r*d_r for MLA.
+    /// Cached elements per token in `layer`: 2*G*h for GQA, r + n_r*d_r for MLA (and n_r scalars
+    /// with QK-norm).
     [[nodiscard]] std::int64_t cacheElements(int layer) const;
 };
 

@@ -17,6 +17,8 @@ namespace mla
 
 Result<GqaBlock> loadGqaBlock(const Checkpoint& checkpoint, LayerIndex layer,
                               torch::Device device = torch::kCPU);
+/// From any DraftLayout. What another layout stores apart becomes part of the weights: interleaved
+/// rotary rows are made half-split, factored queries multiplied, separate latents joined.
 Result<MlaBlock> loadMlaBlock(const Checkpoint& checkpoint, LayerIndex layer,
                               torch::Device device = torch::kCPU);
 
