@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """An MLA draft in Transformers. The cache holds the latent and the rotated rotary keys; keys and values are made from it.
+With QK-norm each rotary key carries 1 / rms of its whole key as one more element.
 
 Without a cache (training, or vLLM's Transformers backend, which keeps its own) the attention function gets the
 materialised keys and values.
@@ -11,7 +12,7 @@ import torch
 from torch import nn
 from transformers.cache_utils import Cache, DynamicCache
 from transformers.generation import GenerationMixin
-from transformers.masking_utils import create_causal_mask
+from transformers.masking_utils import create_causal_mask, create_sliding_window_causal_mask
 from transformers.modeling_layers import GradientCheckpointingLayer
 from transformers.modeling_outputs import BaseModelOutputWithPast, CausalLMOutputWithPast
 from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS, PreTrainedModel
@@ -34,7 +35,9 @@ def inverse_frequencies(config: MlaDraftConfig) -> list[float]:
         return [f / rope["factor"] for f in frequencies]
     if kind == "llama3":
         return [_llama3_frequency(f, rope) for f in frequencies]
-    raise ValueError(f"mla_draft does not know the rope type `{kind}`; it knows default, linear and llama3")
+    if kind == "yarn":
+        return _yarn_frequencies(frequencies, rope, dim)
+    raise ValueError(f"mla_draft does not know the rope type `{kind}`; it knows default, linear, llama3 and yarn")
 
 
 def _llama3_frequency(frequency: float, rope: dict) -> float:
@@ -43,6 +46,38 @@ def _llama3_frequency(frequency: float, rope: dict) -> float:
     low, high = rope["low_freq_factor"], rope["high_freq_factor"]
     kept = min(max((turns - low) / (high - low), 0.0), 1.0)
     return kept * frequency + (1 - kept) * frequency / rope["factor"]
+
+
+def _yarn_frequencies(frequencies: list[float], rope: dict, dim: int) -> list[float]:
+    """Pairs of many turns in the original context stay, those of few are slowed by `factor`, a linear ramp between."""
+
+    def pair_of(turns: float) -> float:
+        ratio = rope["original_max_position_embeddings"] / (turns * 2 * math.pi)
+        return dim * math.log(ratio) / (2 * math.log(rope["rope_theta"]))
+
+    low, high = pair_of(rope.get("beta_fast") or 32), pair_of(rope.get("beta_slow") or 1)
+    if rope.get("truncate", True):
+        low, high = math.floor(low), math.ceil(high)
+    low, high = max(low, 0), min(high, dim - 1)
+    width = high - low or 0.001
+    slowed = [min(max((pair - low) / width, 0.0), 1.0) for pair in range(len(frequencies))]
+    return [s * f / rope["factor"] + (1 - s) * f for s, f in zip(slowed, frequencies)]
+
+
+class MlaDraftHeadNorm(nn.Module):
+    """RMSNorm of query or key heads, nope dims before rotary ones, with weights per rotary key head."""
+
+    def __init__(self, config: MlaDraftConfig):
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(config.rope_key_heads, config.head_dim))
+        self.eps = config.rms_norm_eps
+
+    def scale(self, heads: torch.Tensor) -> torch.Tensor:
+        """1 / rms of heads [.., head_dim]: [.., 1]"""
+        return torch.rsqrt(heads.float().pow(2).mean(-1, keepdim=True) + self.eps).to(heads.dtype)
+
+    def weights_of(self, heads: int) -> torch.Tensor:
+        return self.weight.repeat_interleave(heads // self.weight.shape[0], dim=0)[:, None]  # [heads, 1, head_dim]
 
 
 class MlaDraftRotary(nn.Module):
@@ -86,16 +121,35 @@ class MlaDraftAttention(nn.Module):
         self.kv_a_proj_with_mqa = nn.Linear(hidden, down, bias=config.kv_down_bias)
         self.kv_b_proj = nn.Linear(self.rank, self.up_heads * (self.nope_dim + self.v_dim), bias=config.kv_up_bias)
         self.o_proj = nn.Linear(self.num_heads * self.v_dim, hidden, bias=config.attention_bias)
+        self.sliding_window = config.window_of_layer(layer_idx)
+        self.kv_a_layernorm = LlamaRMSNorm(self.rank, eps=config.latent_norm_eps) if config.latent_norm else None
+        self.q_norm = MlaDraftHeadNorm(config) if config.qk_norm else None
+        self.k_norm = MlaDraftHeadNorm(config) if config.qk_norm else None
         self.rotary = MlaDraftRotary(config, layer_idx)
 
-    def materialise(self, latent: torch.Tensor, k_rope: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        """latent [B, 1, S, r], k_rope [B, n_r, S, d_r] -> keys [B, H, S, d_n + d_r], values [B, H, S, d_v]"""
+    def up(self, latent: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """latent [B, 1, S, r] -> nope keys [B, up_heads, S, d_n], values [B, up_heads, S, d_v]"""
         batch, _, length, _ = latent.shape
         up = self.kv_b_proj(latent[:, 0]).view(batch, length, self.up_heads, -1).transpose(1, 2)
-        up = up.repeat_interleave(self.num_heads // self.up_heads, dim=1)
-        k_nope, values = up.split([self.nope_dim, self.v_dim], dim=-1)
+        return up.split([self.nope_dim, self.v_dim], dim=-1)
+
+    def cached_keys(self, latent: torch.Tensor, k_rope: torch.Tensor, cos: torch.Tensor, sin: torch.Tensor) -> torch.Tensor:
+        """What is cached of rotary keys [B, n_r, T, d_r]: rotated, with QK-norm weighted and 1 / rms appended."""
+        if self.k_norm is None:
+            return self.rotary.rotate(k_rope, cos, sin)
+        scale = self.k_norm.scale(torch.cat((self.up(latent)[0], k_rope), dim=-1))
+        weights = self.k_norm.weights_of(self.rope_heads)[..., self.nope_dim :]
+        return torch.cat((self.rotary.rotate(k_rope * weights, cos, sin), scale), dim=-1)
+
+    def materialise(self, latent: torch.Tensor, k_rope: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """latent [B, 1, S, r], cached keys [B, n_r, S, ..] -> keys [B, H, S, d_n + d_r], values [B, H, S, d_v]"""
+        k_nope, values = (x.repeat_interleave(self.num_heads // self.up_heads, dim=1) for x in self.up(latent))
         k_rope = k_rope.repeat_interleave(self.num_heads // self.rope_heads, dim=1)
-        return torch.cat((k_nope, k_rope), dim=-1), values
+        if self.k_norm is None:
+            return torch.cat((k_nope, k_rope), dim=-1), values
+        k_rope, scale = k_rope.split([self.rope_dim, 1], dim=-1)
+        weights = self.k_norm.weights_of(self.num_heads)[..., : self.nope_dim]
+        return torch.cat((k_nope * weights, k_rope), dim=-1) * scale, values
 
     def forward(
         self,
@@ -107,14 +161,16 @@ class MlaDraftAttention(nn.Module):
     ) -> tuple[torch.Tensor, torch.Tensor | None]:
         batch, length = hidden_states.shape[:-1]
         query = self.q_proj(hidden_states).view(batch, length, self.num_heads, self.head_dim).transpose(1, 2)
+        if self.q_norm is not None:
+            query = query * self.q_norm.scale(query) * self.q_norm.weights_of(self.num_heads)
         q_nope, q_rope = query.split([self.nope_dim, self.rope_dim], dim=-1)
         down = self.kv_a_proj_with_mqa(hidden_states)
         latent, k_rope = down.split([self.rank, self.rope_heads * self.rope_dim], dim=-1)
-        latent = latent[:, None]
+        latent = latent[:, None] if self.kv_a_layernorm is None else self.kv_a_layernorm(latent)[:, None]
         k_rope = k_rope.view(batch, length, self.rope_heads, self.rope_dim).transpose(1, 2)
 
         cos, sin = self.rotary(position_ids)
-        k_rope = self.rotary.rotate(k_rope, cos, sin)
+        k_rope = self.cached_keys(latent, k_rope, cos, sin)
         group = self.num_heads // self.rope_heads
         q_rope = self.rotary.rotate(q_rope, cos.repeat_interleave(group, dim=1), sin.repeat_interleave(group, dim=1))
 
@@ -128,7 +184,15 @@ class MlaDraftAttention(nn.Module):
         attend = ALL_ATTENTION_FUNCTIONS.get_interface(implementation, eager_attention_forward)
         dropout = self.attention_dropout if self.training else 0.0
         mixed, weights = attend(
-            self, query, keys, values, attention_mask, dropout=dropout, scaling=self.scaling, **kwargs
+            self,
+            query,
+            keys,
+            values,
+            attention_mask,
+            dropout=dropout,
+            scaling=self.scaling,
+            sliding_window=self.sliding_window,
+            **kwargs,
         )
         mixed = mixed.reshape(batch, length, self.num_heads, -1)[..., : self.v_dim]
         return self.o_proj(mixed.reshape(batch, length, -1)), weights
@@ -168,6 +232,14 @@ class MlaDraftModel(MlaDraftPreTrainedModel):
         self.gradient_checkpointing = False
         self.post_init()
 
+    def masks(self, **arguments) -> dict[int | None, torch.Tensor | None]:
+        """The attention mask of each window that a layer has; None stands for all keys."""
+        windows = {layer.self_attn.sliding_window for layer in self.layers}
+        return {
+            window: (create_causal_mask if window is None else create_sliding_window_causal_mask)(**arguments)
+            for window in windows
+        }
+
     @merge_with_config_defaults
     @capture_outputs
     def forward(
@@ -189,7 +261,7 @@ class MlaDraftModel(MlaDraftPreTrainedModel):
         if position_ids is None:
             seen = past_key_values.get_seq_length() if past_key_values is not None else 0
             position_ids = (torch.arange(inputs_embeds.shape[1], device=inputs_embeds.device) + seen)[None]
-        mask = create_causal_mask(
+        masks = self.masks(
             config=self.config,
             inputs_embeds=inputs_embeds,
             attention_mask=attention_mask,
@@ -201,7 +273,7 @@ class MlaDraftModel(MlaDraftPreTrainedModel):
             hidden_states = layer(
                 hidden_states,
                 position_ids=position_ids,
-                attention_mask=mask,
+                attention_mask=masks[layer.self_attn.sliding_window],
                 past_key_values=past_key_values,
                 **kwargs,
             )
