@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/convert/rope_residual.h"
 
+#include <algorithm>
 #include <cmath>
 
 namespace mla
@@ -39,7 +40,8 @@ void measureScoreResidual(const GqaBlock& original, const MlaBlock& fullRankBloc
                 .mean(1)[0]
                 .to(torch::kCPU, torch::kFloat64); // [T, T]
         const std::int64_t valid = mask[row].sum().item<std::int64_t>();
-        for (std::int64_t distance = 0; distance < valid; ++distance) {
+        const std::int64_t seen = original.window > 0 ? std::min(valid, original.window) : valid;
+        for (std::int64_t distance = 0; distance < seen; ++distance) {
             // Queries distance .. valid-1 against keys `distance` before them: one diagonal.
             const torch::Tensor diagonal =
                 change.narrow(0, 0, valid).narrow(1, 0, valid).diagonal(-distance);

@@ -11,7 +11,8 @@ namespace mla
 {
 
 /// Fills record.distance and record.scoreResidual: mean |logit of `fullRankBlock` - original logit|
-/// over heads and pairs (i, j), j <= i, in log-spaced bins of i - j. x [B, T, d] fp32, mask [B, T].
+/// over heads and pairs (i, j), j <= i within the window, in log-spaced bins of i - j. x [B, T, d]
+/// fp32, mask [B, T].
 void measureScoreResidual(const GqaBlock& original, const MlaBlock& fullRankBlock,
                           const torch::Tensor& x, const torch::Tensor& mask, RopeRecord& record);
 

@@ -13,18 +13,39 @@ std::vector<std::string> ropeSelections()
     return {"2-norm", "high", "low", "uniform", "distance-weighted"};
 }
 
+namespace
+{
+
+Tensor heads(const Tensor& x, const Tensor& weight, const Tensor& bias, const Tensor& norm,
+             double eps, int count)
+{
+    const auto f64 = [](const Tensor& t) {
+        return t.defined() ? t.to(torch::kCPU, torch::kFloat64) : Tensor();
+    };
+    const Tensor t =
+        torch::linear(x, f64(weight), f64(bias)).view({x.size(0), count, -1}); // [n, heads, h]
+    return norm.defined() ? t * torch::rsqrt(t.pow(2).mean(-1, true) + eps) * f64(norm) : t;
+}
+
+} // namespace
+
+Tensor queryHeads(const GqaBlock& block, const Tensor& x)
+{
+    return heads(x, block.wq, block.bq, block.qNorm, block.normEps, block.heads);
+}
+
+Tensor keyHeads(const GqaBlock& block, const Tensor& x)
+{
+    return heads(x, block.wk, block.bk, block.kNorm, block.normEps, block.kvHeads);
+}
+
 Tensor pairScores(const GqaBlock& block, const Tensor& x)
 {
-    const auto norms = [&](const Tensor& weight, const Tensor& bias, int heads) {
-        const Tensor b = bias.defined() ? bias.to(torch::kCPU, torch::kFloat64) : Tensor();
-        return torch::linear(x, weight.to(torch::kCPU, torch::kFloat64), b)
-            .view({-1, heads, 2, block.headDim / 2})
-            .norm(2, {2})
-            .mean(0); // [heads, h/2]
+    const auto norms = [&](const Tensor& t) { // [heads, h/2]
+        return t.view({t.size(0), t.size(1), 2, block.headDim / 2}).norm(2, {2}).mean(0);
     };
-    const Tensor k = norms(block.wk, block.bk, block.kvHeads);
-    const Tensor q = norms(block.wq, block.bq, block.heads);
-    return k * q.view({block.kvHeads, block.group(), -1}).sum(1);
+    const Tensor q = norms(queryHeads(block, x));
+    return norms(keyHeads(block, x)) * q.view({block.kvHeads, block.group(), -1}).sum(1);
 }
 
 Tensor rotationImportance(const Tensor& frequencies)

@@ -14,6 +14,11 @@ namespace mla
 
 std::vector<std::string> ropeSelections(); ///< 2-norm, high, low, uniform, distance-weighted
 
+/// Queries or keys before RoPE of x [n, d], with QK-norm where the block has it: [n, heads, h]
+/// fp64.
+torch::Tensor queryHeads(const GqaBlock& block, const torch::Tensor& x);
+torch::Tensor keyHeads(const GqaBlock& block, const torch::Tensor& x);
+
 /// mean |k_pair| * sum over the group's query heads of mean |q_pair|: [G, h/2] fp64. x [n, d] fp64.
 torch::Tensor pairScores(const GqaBlock& block, const torch::Tensor& x);
 

@@ -121,6 +121,11 @@ private:
 
 Status TransMla::check(const ModelConfig& config) const
 {
+    MLA_CHECK(checkConvertible(config));
+    if (config.qkNorm)
+        return badInput("transmla cannot convert a model with QK-norm (q_norm, k_norm): the norm "
+                        "of each head does not commute with a rotation across heads",
+                        {}, "mha2mla converts it: --converter mha2mla");
     const int h = config.headDim, ropeDim = m_settings.qkRopeHeadDim;
     const int all = config.numKeyValueHeads * h;
     if (m_settings.svd != "joint")
@@ -200,6 +205,7 @@ Result<ConvertedLayer> TransMla::convert(const LayerSample& sample, int rank) co
     block.ropeDim = s.ropeDim;
     block.rank = rank;
     block.scale = gqa.scale;
+    block.window = gqa.window;
     out.ropePairs = {rotation.frequencies};
 
     // Query head i meets KV head i / g: its keys are rows of the identity, rotated like the keys.

@@ -170,11 +170,14 @@ Result<ModelConfig> ConvertRun::draftConfig(const PartsFolder& parts) const
 {
     ModelConfig config = m_original.config();
     config.modelType = "mla_draft";
+    config.qkvBias = false; // query_bias, kv_down_bias and kv_up_bias say it of a draft
     MlaConfig mla;
     mla.converter = m_request.settings.converter;
     mla.qkRopeHeadDim = m_request.settings.qkRopeHeadDim;
     mla.vHeadDim = config.headDim;
-    mla.attentionScale = 1.0 / std::sqrt(static_cast<double>(config.headDim));
+    // The amplitude of YaRN's cos and sin, for all dims: those that lose rotation had it too.
+    const double amplitude = config.rope.attentionFactor;
+    mla.attentionScale = amplitude * amplitude / std::sqrt(static_cast<double>(config.headDim));
     for (int layer = 0; layer < layers(); ++layer) {
         MLA_TRY(file, parts.tensors(LayerIndex(layer)));
         MLA_TRY(pairs, loadTensor(file, kPairs, torch::kInt64));

@@ -65,6 +65,9 @@ private Q_SLOTS:
     void bounds();
     void unknownNames();
     void nothingSaved();
+    void normAware_data();
+    void normAware();
+    void refusedSources();
 
 private:
     /// Compares and reports; `what` names the quantity.
@@ -359,6 +362,70 @@ void TestConverters::nothingSaved()
 {
     QVERIFY(conversionWarnings(m_layer.config, 63).empty()); // of 2 G h = 64
     QCOMPARE(conversionWarnings(m_layer.config, 64).size(), std::size_t{1});
+}
+
+void TestConverters::normAware_data()
+{
+    QTest::addColumn<QString>("svd");
+    QTest::addColumn<int>("ropeDim");
+    for (const char* svd : {"joint", "split", "activation-aware"})
+        for (const int ropeDim : {8, 16})
+            QTest::newRow(qPrintable(QString("%1, d_r = %2").arg(svd).arg(ropeDim)))
+                << svd << ropeDim;
+}
+
+/// QK-norm with weights from 0.1 to 10: at full rank MHA2MLA keeps the normalised keys, and with
+/// d_r = h the whole attention.
+void TestConverters::normAware()
+{
+    QFETCH(QString, svd);
+    QFETCH(int, ropeDim);
+    MethodLayer layer = m_layer;
+    layer.config.qkNorm = true;
+    layer.block.qNorm = torch::linspace(2, 0.5, 16);
+    layer.block.kNorm = torch::linspace(0.1, 10, 16);
+    layer.block.normEps = 1e-6;
+    ConvertSettings settings;
+    settings.converter = "mha2mla";
+    settings.qkRopeHeadDim = ropeDim;
+    settings.svd = svd.toStdString();
+    settings.kvLoraRank = 20;
+    const ConvertedLayer out = converted(layer, settings, -1);
+    QVERIFY(out.block.hasQkNorm());
+    QCOMPARE(out.block.cacheElements(), std::int64_t{out.block.rank + 2 * ropeDim + 2});
+    const Tensor x = layer.evalInput();
+    const Tensor keys = project(layer.block, x).k;
+    if (svd != "split" || ropeDim == 16) // split: half of the rank for 16 of 48 rows
+        close("keys", originalKeys(out.block, out.basis, x, 1), keys.transpose(1, 2), kFloat32);
+    if (ropeDim == 16)
+        close("attention", attend(out.block, x), attend(layer.block, x), kFloat32);
+    const Tensor pairs = project(layer.block, layer.x).k.view({8, 2, -1, 2, 8}).norm(2, {3});
+    const Tensor scores = pairScores(layer.block, layer.sample().rows());
+    const Tensor queries = project(layer.block, layer.x).q.view({8, 2, -1, 12, 2, 8}).norm(2, {4});
+    close("scores", scores, pairs.mean({0, 2}) * queries.mean({0, 3}).sum(1), 1e-5);
+}
+
+void TestConverters::refusedSources()
+{
+    const auto refusal = [&](const char* name, const ModelConfig& config) {
+        ConvertSettings settings;
+        settings.converter = name;
+        settings.qkRopeHeadDim = 8;
+        settings.kvLoraRank = 20;
+        const Status status = must(makeConverter(settings))->check(config);
+        return status.ok() ? std::string() : status.error().text();
+    };
+    ModelConfig config = m_layer.config;
+    config.qkNorm = true;
+    QVERIFY(refusal("transmla", config).find("QK-norm") != std::string::npos);
+    QCOMPARE(refusal("mha2mla", config), std::string());
+    config = m_layer.config;
+    config.rope.type = RopeType::Dynamic;
+    for (const char* name : {"transmla", "mha2mla"})
+        QVERIFY(refusal(name, config).find("dynamic") != std::string::npos);
+    config.rope.type = RopeType::Yarn;
+    for (const char* name : {"transmla", "mha2mla"})
+        QCOMPARE(refusal(name, config), std::string());
 }
 
 QTEST_APPLESS_MAIN(TestConverters)

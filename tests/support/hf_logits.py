@@ -37,7 +37,7 @@ def report(directory, arguments):
         "model_class": type(model).__name__,
         "argmax": logits.argmax(-1).tolist(),
         "spread": float(logits.double().std()),
-        "cache_elements": [(layer.keys.numel() + layer.values.numel()) // ids.shape[1] for layer in output.past_key_values.layers],
+        "cache_elements": [sum(t.numel() // t.shape[-2] for t in (layer.keys, layer.values)) for layer in output.past_key_values.layers],
     }
     if arguments.greedy:
         prompt = batch(arguments.prompt or arguments.ids)
