@@ -197,7 +197,7 @@ Result<KeyBasis> basisFrom(const SafetensorsFile& file, const std::string& prefi
     if (file.tensors().contains(prefix + kRopeMap)) {
         MLA_TRY(map, loadTensor(file, prefix + kRopeMap, torch::kFloat32));
         basis.ropeMap = std::move(map);
-    } else {
+    } else if (file.tensors().contains(prefix + kPermutation)) {
         MLA_TRY(permutation, loadTensor(file, prefix + kPermutation, torch::kInt64));
         basis.permutation = std::move(permutation);
     }

@@ -55,7 +55,8 @@ Status writeDraft(const DraftContent& content, const std::filesystem::path& dire
 Result<std::vector<KeyBasis>> loadKeyBasis(const std::filesystem::path& draft, int layers,
                                            int keyRank);
 LayerTensors basisTensors(const KeyBasis& basis);
-/// The inverse of basisTensors for names found in `file` under `prefix`.
+/// The inverse of basisTensors for names found in `file` under `prefix`; a draft of another tool
+/// may have none.
 Result<KeyBasis> basisFrom(const SafetensorsFile& file, const std::string& prefix, int keyRank);
 
 } // namespace mla

@@ -9,7 +9,7 @@
 #include "core/checkpoint/tokenizer.h"
 #include "core/evaluate/replay.h"
 #include "core/evaluate/speculative.h"
-#include "core/export/draft_directory.h"
+#include "core/export/imported_draft.h"
 #include "core/model/sampling.h"
 #include "core/model/tensors.h"
 #include "core/pipeline/accept_prompts.h"
@@ -98,7 +98,7 @@ Status AcceptRun::open()
     m_targetFingerprint = std::move(fingerprint);
     m_runId = "original";
     if (draft.config().isMla()) {
-        MLA_TRY(meta, readDraftMeta(m_request.draft));
+        MLA_TRY(meta, draftMeta(draft));
         m_runId = meta.runId;
     }
     m_targetFiles = std::move(target);
@@ -336,7 +336,7 @@ Result<AcceptOutcome> AcceptRun::run()
     MLA_TRY(tokenizer, Tokenizer::open(m_request.target));
     MLA_TRY(tasks, loadTasks(settings(), tokenizer, m_targetFiles->config()));
     AcceptOutcome outcome;
-    if (m_draftFiles->config().isMla()) {
+    if (m_draftFiles->config().isMla() && !isImported(*m_draftFiles)) {
         MLA_TRY(calibration, loadCalibration(m_request.draft / "calibration.safetensors"));
         outcome.warnings = overlapWarnings(tasks, calibration);
     }

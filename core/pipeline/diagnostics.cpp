@@ -4,7 +4,7 @@
 
 #include "core/convert/rank_spectrum.h"
 #include "core/evaluate/fidelity.h"
-#include "core/export/draft_directory.h"
+#include "core/export/imported_draft.h"
 #include "core/model/layer_loading.h"
 #include "core/model/tensors.h"
 #include "core/pipeline/layer_workers.h"
@@ -87,6 +87,9 @@ Result<FidelityReport> measureFidelity(JobContext& job, const fs::path& draft,
         model.config().hiddenSize != source.config().hiddenSize)
         return badInput("is not the original of this draft: layers or hidden_size differ",
                         original.string());
+    if (isImported(model) && !calibration)
+        return usageError(importedFrom(model) + " drafts have no calibration of their own",
+                          "give --calibration, for example: --calibration self");
     MLA_TRY(device, resolveDevice(compute.device));
     CalibrationSet set;
     if (calibration) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/base/file.h"
 #include "core/base/resources.h"
-#include "core/export/draft_directory.h"
+#include "core/export/imported_draft.h"
 #include "core/model/sampling.h"
 #include "core/model/tensors.h"
 #include "core/pipeline/run_support.h"
@@ -53,6 +53,9 @@ Result<ExportOutcome> exportNow(JobContext& job, const ExportRequest& request)
 {
     MLA_TRY(dtype, dtypeOption(request.dtype));
     MLA_TRY(draft, openDraft(request.draft));
+    if (isImported(draft))
+        return usageError(importedFrom(draft) + " wrote this draft",
+                          "refine it first: the result is a draft of ours, which can be exported");
     MLA_TRY(meta, readDraftMeta(request.draft));
     MLA_TRY(calibration, loadCalibration(request.draft / "calibration.safetensors"));
     MLA_TRY(basis, loadKeyBasis(request.draft, draft.config().numHiddenLayers, meta.keyRank));

@@ -6,6 +6,7 @@
 
 #include "core/base/resources.h"
 #include "core/evaluate/fidelity.h"
+#include "core/export/imported_draft.h"
 #include "core/model/layer_loading.h"
 #include "core/model/tensors.h"
 #include "core/pipeline/draft_run.h"
@@ -27,8 +28,8 @@ using Clock = std::chrono::steady_clock;
 class RefineRun
 {
 public:
-    RefineRun(JobContext& job, const RefineRequest& request, Checkpoint original,
-              Checkpoint draft, DraftMeta meta)
+    RefineRun(JobContext& job, const RefineRequest& request, Checkpoint original, Checkpoint draft,
+              DraftMeta meta)
         : m_job(job), m_request(request), m_original(std::move(original)),
           m_draft(std::move(draft)), m_meta(std::move(meta))
     {
@@ -37,6 +38,7 @@ public:
 
 private:
     [[nodiscard]] Status checkPair() const;
+    void noteImport();
     [[nodiscard]] std::string manifest() const;
     [[nodiscard]] LayerRange range() const;
     [[nodiscard]] RefineOptions options() const;
@@ -73,17 +75,38 @@ Status RefineRun::checkPair() const
     MLA_CHECK(differs("num_hidden_layers", expected.numHiddenLayers, source.numHiddenLayers));
     MLA_CHECK(differs("hidden_size", expected.hiddenSize, source.hiddenSize));
     MLA_CHECK(differs("num_attention_heads", expected.numAttentionHeads, source.numAttentionHeads));
-    MLA_CHECK(differs("num_key_value_heads", expected.numKeyValueHeads, source.numKeyValueHeads));
+    if (expected.mla->layout != DraftLayout::TransMla) // which does not record them
+        MLA_CHECK(
+            differs("num_key_value_heads", expected.numKeyValueHeads, source.numKeyValueHeads));
     MLA_CHECK(differs("head_dim", expected.headDim, source.headDim));
     if (m_request.settings.layers && m_request.settings.layers->last >= source.numHiddenLayers)
         return usageError("--layers " + std::to_string(m_request.settings.layers->first) + "-" +
                           std::to_string(m_request.settings.layers->last) +
                           ": the model has layers 0-" + std::to_string(source.numHiddenLayers - 1));
+    if (m_request.settings.objective == "partial-rope" &&
+        expected.mla->layout == DraftLayout::TransMla)
+        return badInput("--objective partial-rope needs the rotation of the rotary keys, which "
+                        "TransMLA does not store with a draft",
+                        m_draft.directory().string(), "use --objective functional");
     if (!m_meta.sourceFingerprint.empty() && m_meta.sourceFingerprint != m_fingerprint)
         return badInput("is not the checkpoint this draft was converted from (" +
                             m_meta.sourcePath + "): its fingerprint differs",
                         m_original.directory().string());
     return {};
+}
+
+/// Says what the draft's own directory does not.
+void RefineRun::noteImport()
+{
+    std::string text = importedFrom(m_draft) + " wrote this draft: its source is taken to be " +
+                       m_original.directory().string();
+    if (!m_request.calibration) {
+        const CalibrationSettings settings;
+        text += ", and calibration is " + std::to_string(settings.sequences) + " sequences of " +
+                std::to_string(settings.length) + " tokens that the source generates";
+    }
+    m_job.warn(text);
+    m_warnings.push_back(std::move(text));
 }
 
 LayerRange RefineRun::range() const
@@ -124,10 +147,10 @@ std::string RefineRun::manifest() const
 
 Result<NamedCalibration> RefineRun::calibration(const PartsFolder& parts)
 {
-    if (m_request.calibration)
-        return obtainCalibration(m_job, m_original, m_fingerprint, *m_request.calibration,
-                                 m_request.compute, m_request.study,
-                                 parts.folder() / "calibration.safetensors");
+    if (m_request.calibration || isImported(m_draft))
+        return obtainCalibration(
+            m_job, m_original, m_fingerprint, m_request.calibration.value_or(CalibrationSettings{}),
+            m_request.compute, m_request.study, parts.folder() / "calibration.safetensors");
     MLA_TRY(set, loadCalibration(m_request.draft / "calibration.safetensors"));
     NamedCalibration named{std::move(set), "of-" + m_meta.runId};
     if (m_request.study && fs::exists(*m_request.study)) { // the same set under the id it has there
@@ -234,17 +257,30 @@ Result<RunRecord> RefineRun::record(const PartsFolder& parts) const
 Result<DraftContent> RefineRun::content(const PartsFolder& parts, const RunRecord& run) const
 {
     MLA_TRY(resources, resourceDirectory());
-    DraftContent content{
-        m_draft, m_draft.config(), m_meta, m_calibration.set, resources / "python", m_basis, {},
-        {}};
+    DraftContent content{m_draft,
+                         ownLayout(m_draft.config(), m_original.config()),
+                         m_meta,
+                         m_calibration.set,
+                         resources / "python",
+                         m_basis,
+                         {},
+                         {}};
+    if (isImported(m_draft)) {
+        content.meta.sourcePath = fs::absolute(m_request.original).lexically_normal().string();
+        content.meta.sourceFingerprint = m_fingerprint;
+    }
     content.meta.runId = run.id;
     content.meta.variant = run.variant;
     content.meta.settingsJson = run.settingsJson;
     content.meta.software = run.software;
     content.meta.created = run.created;
     content.layer = [this, &parts](LayerIndex layer) -> Result<std::optional<LayerTensors>> {
-        if (layer.value < range().first || layer.value > range().last)
-            return std::optional<LayerTensors>();
+        if (layer.value < range().first || layer.value > range().last) {
+            if (!isImported(m_draft))
+                return std::optional<LayerTensors>();
+            MLA_TRY(block, loadMlaBlock(m_draft, layer)); // as it is, in our layout
+            return std::optional(draftTensors(block));
+        }
         MLA_TRY(file, parts.tensors(layer));
         LayerTensors tensors;
         for (const auto& [name, info] : file.tensors()) {
@@ -264,6 +300,8 @@ Result<RunOutcome> RefineRun::run(const TokenWindows& windows)
     MLA_TRY(fingerprint, m_original.fingerprint());
     m_fingerprint = std::move(fingerprint);
     MLA_CHECK(checkPair());
+    if (isImported(m_draft))
+        noteImport();
     const std::string stem = m_meta.runId.substr(0, m_meta.runId.rfind('/'));
     m_runId = stem + "/" + m_request.settings.objective;
     if (m_runId == m_meta.runId)
@@ -273,8 +311,7 @@ Result<RunOutcome> RefineRun::run(const TokenWindows& windows)
     MLA_TRY(parts, openRun(target, m_runId, manifest()));
     MLA_TRY(named, calibration(parts));
     m_calibration = std::move(named);
-    MLA_TRY(basis,
-            loadKeyBasis(m_request.draft, m_original.config().numHiddenLayers, m_meta.keyRank));
+    MLA_TRY(basis, draftKeyBasis(m_draft, m_meta));
     m_basis = std::move(basis);
     MLA_CHECK(refineLayers(parts));
     MLA_TRY(run, record(parts));
@@ -296,7 +333,7 @@ Result<RunOutcome> refineWith(JobContext& job, const RefineRequest& request,
         MLA_CHECK(validate(*request.calibration));
     MLA_TRY(original, openSource(request.original));
     MLA_TRY(draft, openDraft(request.draft));
-    MLA_TRY(meta, readDraftMeta(request.draft));
+    MLA_TRY(meta, draftMeta(draft));
     RefineRun run(job, request, std::move(original), std::move(draft), std::move(meta));
     std::optional<Result<RunOutcome>> outcome;
     MLA_CHECK(guarded("refine", [&]() -> Status {
