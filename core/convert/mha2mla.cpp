@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "core/convert/conversion_limits.h"
 #include "core/convert/kv_factorization.h"
 #include "core/convert/rank_spectrum.h"
 #include "core/convert/rope_selection.h"
@@ -22,11 +23,13 @@ class Mha2Mla final : public Converter
 public:
     explicit Mha2Mla(const ConvertSettings& settings) : m_settings(settings) {}
 
-    [[nodiscard]] Status check(const ModelConfig& config) const override;
+    [[nodiscard]] Status check(const ModelConfig& config) const override
+    {
+        return checkConversion(config, m_settings);
+    }
     [[nodiscard]] int fullRank(const ModelConfig& config) const override
     {
-        return std::min(config.hiddenSize,
-                        config.numKeyValueHeads * (2 * config.headDim - m_settings.qkRopeHeadDim));
+        return conversionLimits(config, m_settings).largestRank;
     }
     [[nodiscard]] Result<ConvertedLayer> convert(const LayerSample& sample,
                                                  int rank) const override;
@@ -34,29 +37,6 @@ public:
 private:
     ConvertSettings m_settings;
 };
-
-Status Mha2Mla::check(const ModelConfig& config) const
-{
-    MLA_CHECK(checkConvertible(config));
-    const int ropeDim = m_settings.qkRopeHeadDim;
-    if (ropeDim < 2 || ropeDim % 2 != 0 || ropeDim > config.headDim)
-        return usageError("--qk-rope-head-dim " + std::to_string(ropeDim) +
-                          ": expected an even number up to head_dim " +
-                          std::to_string(config.headDim));
-    if (m_settings.ropeSelect == "uniform" && config.headDim % ropeDim != 0)
-        return usageError("--rope-select uniform: qk_rope_head_dim " + std::to_string(ropeDim) +
-                          " must divide head_dim " + std::to_string(config.headDim));
-    if (m_settings.freqfold != 0)
-        return usageError("--freqfold is for transmla");
-    if (m_settings.kvLoraRank < 1)
-        return usageError("--kv-lora-rank must be at least 1");
-    if (m_settings.kvLoraRank > fullRank(config))
-        return badInput("--kv-lora-rank " + std::to_string(m_settings.kvLoraRank) +
-                        ": this model's stacked keys and values have rank " +
-                        std::to_string(fullRank(config)) +
-                        " at most: min(hidden_size, KV heads * (2 head_dim - qk_rope_head_dim))");
-    return {};
-}
 
 /// Source dims of a head in the order [kept first halves, kept second halves, rest likewise].
 std::vector<std::int64_t> headOrder(const std::vector<int>& kept, int half)

@@ -6,6 +6,7 @@
 
 #include <cmath>
 
+#include "core/convert/conversion_limits.h"
 #include "core/convert/rank_spectrum.h"
 
 namespace mla
@@ -101,10 +102,13 @@ class TransMla final : public Converter
 public:
     explicit TransMla(const ConvertSettings& settings) : m_settings(settings) {}
 
-    [[nodiscard]] Status check(const ModelConfig& config) const override;
+    [[nodiscard]] Status check(const ModelConfig& config) const override
+    {
+        return checkConversion(config, m_settings);
+    }
     [[nodiscard]] int fullRank(const ModelConfig& config) const override
     {
-        return 2 * config.numKeyValueHeads * config.headDim - m_settings.qkRopeHeadDim;
+        return conversionLimits(config, m_settings).largestRank;
     }
     [[nodiscard]] Result<ConvertedLayer> convert(const LayerSample& sample,
                                                  int rank) const override;
@@ -118,39 +122,6 @@ private:
     }
     ConvertSettings m_settings;
 };
-
-Status TransMla::check(const ModelConfig& config) const
-{
-    MLA_CHECK(checkConvertible(config));
-    if (config.qkNorm)
-        return badInput("transmla cannot convert a model with QK-norm (q_norm, k_norm): the norm "
-                        "of each head does not commute with a rotation across heads",
-                        {}, "mha2mla converts it: --converter mha2mla");
-    const int h = config.headDim, ropeDim = m_settings.qkRopeHeadDim;
-    const int all = config.numKeyValueHeads * h;
-    if (m_settings.svd != "joint")
-        return usageError("--svd " + m_settings.svd + " is for mha2mla: transmla takes joint");
-    const bool fraction = ropeDim > 0 && ropeDim % 2 == 0 && h % ropeDim == 0;
-    const bool multiple = ropeDim > 0 && ropeDim % h == 0 && ropeDim <= all;
-    if (!fraction && !multiple)
-        return usageError("--qk-rope-head-dim " + std::to_string(ropeDim) +
-                          ": expected an even divisor of head_dim " + std::to_string(h) +
-                          ", or a multiple of it up to " + std::to_string(all) +
-                          " (all heads rotary)");
-    const Sizes s = sizes(config.numKeyValueHeads, h);
-    const int collapse = std::max(1, h / ropeDim);
-    if (s.half() % s.freqfold != 0 || s.freqfold % collapse != 0)
-        return usageError("--freqfold " + std::to_string(s.freqfold) + ": expected a multiple of " +
-                          std::to_string(collapse) +
-                          " (head_dim / qk_rope_head_dim) that divides " +
-                          std::to_string(s.half()) + " (head_dim / 2)");
-    const int rank = m_settings.kvLoraRank;
-    if (rank < 1 || rank > fullRank(config))
-        return usageError("--kv-lora-rank " + std::to_string(rank) + ": expected 1 to " +
-                          std::to_string(fullRank(config)) +
-                          " (2 * KV heads * head_dim - qk_rope_head_dim)");
-    return {};
-}
 
 /// Shares of key energy per source head and pair, and the part the rotary rows keep of each.
 RopeRecord keyEnergies(const Sizes& s, const Tensor& keys, const Rotation& rotation)
