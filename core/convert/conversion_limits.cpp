@@ -109,6 +109,11 @@ void checkModel(Issues& issues, const ModelConfig& config, const ConvertSettings
     else if (config.isMla())
         issues.block(Setting::Model, badInput("this is an MLA draft already; converters take the "
                                               "original checkpoint"));
+    else if (config.rope.type == RopeType::Dynamic)
+        issues.block(Setting::Model,
+                     badInput("rope type 'dynamic' cannot be converted: its frequencies depend on "
+                              "the length of the text, and a draft's rotary keys are cached once",
+                              {}, "other rope types can: default, linear, llama3, yarn"));
     else if (isTransmla(settings) && config.qkNorm)
         issues.block(Setting::Model,
                      badInput("transmla cannot convert a model with QK-norm (q_norm, k_norm): the "

@@ -44,15 +44,6 @@ Result<std::unique_ptr<Converter>> makeConverter(const ConvertSettings& settings
     return usageError("--converter " + settings.converter + ": expected one of " + known);
 }
 
-Status checkConvertible(const ModelConfig& source)
-{
-    if (source.rope.type == RopeType::Dynamic)
-        return badInput("rope type 'dynamic' cannot be converted: its frequencies depend on the "
-                        "length of the text, and a draft's rotary keys are cached once",
-                        {}, "use a checkpoint with default, linear, llama3 or yarn rope");
-    return {};
-}
-
 std::vector<std::string> conversionWarnings(const ModelConfig& source, std::int64_t cacheElements)
 {
     const std::int64_t original = 2LL * source.numKeyValueHeads * source.headDim;

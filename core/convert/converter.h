@@ -58,9 +58,6 @@ std::vector<std::string> converterNames();
 std::unique_ptr<Converter> makeTransMla(const ConvertSettings& settings);
 std::unique_ptr<Converter> makeMha2Mla(const ConvertSettings& settings);
 
-/// Whether any converter can take this source; the reason where none can.
-Status checkConvertible(const ModelConfig& source);
-
 /// Warnings that concern any conversion: nothing saved (r + n_r d_r >= 2 G h).
 std::vector<std::string> conversionWarnings(const ModelConfig& source, std::int64_t cacheElements);
 
