@@ -1,130 +1,20 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+#include <fnmatch.h>
+
 #include <algorithm>
-#include <map>
 
 #include "app/cli/command.h"
-#include "app/cli/json_report.h"
+#include "app/cli/inspect_output.h"
 #include "app/cli/options.h"
-#include "app/cli/text.h"
-#include "core/pipeline/pipeline.h"
-
-using nlohmann::json;
 
 namespace mla::cli
 {
 namespace
 {
 
-std::string shapeText(const std::vector<std::int64_t>& shape)
-{
-    std::string text;
-    for (const std::int64_t size : shape)
-        text += (text.empty() ? "" : " x ") + std::to_string(size);
-    return shape.empty() ? "scalar" : text;
-}
-
-/// "model.layers.12.mlp.up_proj.weight" -> "model.layers.*.mlp.up_proj.weight"
-std::string withoutLayer(const std::string& name)
-{
-    const std::string marker = "layers.";
-    const std::size_t begin = name.find(marker);
-    if (begin == std::string::npos)
-        return name;
-    const std::size_t digits = begin + marker.size();
-    const std::size_t end = std::min(name.find_first_not_of("0123456789", digits), name.size());
-    return name.substr(0, digits) + "*" + name.substr(end);
-}
-
-/// Equal tensors of all layers are one line.
-std::string tensorTable(const std::vector<TensorSummary>& tensors)
-{
-    std::map<std::vector<std::string>, int> kinds;
-    for (const TensorSummary& tensor : tensors)
-        ++kinds[{withoutLayer(tensor.name), tensor.dtype, shapeText(tensor.shape)}];
-    TextTable table({leftColumn("Tensor"), {"Count"}, leftColumn("Type"), leftColumn("Shape")});
-    for (const auto& [kind, number] : kinds)
-        table.addRow({kind.at(0), std::to_string(number), kind.at(1), kind.at(2)});
-    return table.text();
-}
-
-std::string cacheTable(const InspectReport& report)
-{
-    const auto perToken = static_cast<double>(report.cacheBytesPerToken);
-    const double ratio = report.cacheElementsPerTokenPerLayer > 0
-                             ? report.originalCacheElements / report.cacheElementsPerTokenPerLayer
-                             : 0;
-    const bool mla = report.attention == "mla";
-    std::vector<TextTable::Column> columns = {{"Context (tokens)"}, {"KV cache"}};
-    if (mla)
-        columns.push_back({"before conversion"});
-    TextTable table(std::move(columns));
-    constexpr std::int64_t shortest = 1024, longest = 131072, step = 4;
-    for (std::int64_t context = shortest; context <= longest; context *= step) {
-        const double size = perToken * static_cast<double>(context);
-        std::vector<std::string> row = {count(context), bytes(size)};
-        if (mla)
-            row.push_back(bytes(size * ratio));
-        table.addRow(std::move(row));
-    }
-    return table.text();
-}
-
-std::string describe(const InspectReport& r)
-{
-    constexpr double percent = 100;
-    std::string cache =
-        number(r.cacheElementsPerTokenPerLayer, 0) + " elements per token and layer";
-    if (r.attention == "mla" && r.originalCacheElements > 0)
-        cache += " (" +
-                 number(percent * r.cacheElementsPerTokenPerLayer / r.originalCacheElements, 1) +
-                 " % of " + number(r.originalCacheElements, 0) + ")";
-    std::vector<std::pair<std::string, std::string>> lines = {
-        {"Model type", r.modelType},
-        {"Attention", r.attention},
-        {"Layers", std::to_string(r.layers)},
-        {"Hidden size", std::to_string(r.hiddenSize)},
-        {"Heads", std::to_string(r.heads) + " query, " + std::to_string(r.kvHeads) +
-                      " key/value, of size " + std::to_string(r.headDim)},
-        {"Vocabulary", count(r.vocabSize)},
-        {"Parameters", count(r.parameters) + " (" + r.dtype + ")"},
-        {"KV cache", cache + ", " + count(r.cacheBytesPerToken) + " bytes per token"}};
-    if (r.converter)
-        lines.emplace_back("Converter", *r.converter);
-    if (r.kvLoraRank && r.qkRopeHeadDim)
-        lines.emplace_back("Latent", "kv_lora_rank " + std::to_string(*r.kvLoraRank) +
-                                         ", qk_rope_head_dim " + std::to_string(*r.qkRopeHeadDim));
-    std::string text = pairs(lines) + "\n" + cacheTable(r) + "\n" + tensorTable(r.tensors);
-    for (const std::string& warning : r.warnings)
-        text += "\nwarning: " + warning + "\n";
-    return text;
-}
-
-json toJson(const InspectReport& r)
-{
-    json tensors = json::array();
-    for (const TensorSummary& tensor : r.tensors)
-        tensors.push_back(
-            {{"name", tensor.name}, {"dtype", tensor.dtype}, {"shape", tensor.shape}});
-    return {
-        {"model_type", r.modelType},
-        {"attention", r.attention},
-        {"num_hidden_layers", r.layers},
-        {"hidden_size", r.hiddenSize},
-        {"num_attention_heads", r.heads},
-        {"num_key_value_heads", r.kvHeads},
-        {"head_dim", r.headDim},
-        {"vocab_size", r.vocabSize},
-        {"parameters", r.parameters},
-        {"dtype", r.dtype},
-        {"cache_elements_per_token_per_layer", wholeIfPossible(r.cacheElementsPerTokenPerLayer)},
-        {"original_cache_elements_per_token_per_layer", wholeIfPossible(r.originalCacheElements)},
-        {"cache_bytes_per_token", r.cacheBytesPerToken},
-        {"converter", orNull(r.converter)},
-        {"kv_lora_rank", orNull(r.kvLoraRank)},
-        {"qk_rope_head_dim", orNull(r.qkRopeHeadDim)},
-        {"tensors", std::move(tensors)},
-        {"warnings", r.warnings}};
-}
+const char* const planGroup = "What a conversion would cache";
+const char* const cacheGroup = "How the cache is used";
+const char* const tensorGroup = "Tensors' values";
 
 class Inspect : public Command
 {
@@ -136,21 +26,168 @@ public:
     }
     std::string examples() const override
     {
-        return "Example: mla-draft inspect models/SmolLM2-135M";
+        return "Without --statistics only headers are read, whatever the model's size.\n"
+               "Examples:\n"
+               "  mla-draft inspect models/SmolLM2-135M\n"
+               "  mla-draft inspect models/SmolLM2-135M --converter transmla \\\n"
+               "      --qk-rope-head-dim 32 --cache-elements 28% --context 32768\n"
+               "  mla-draft inspect models/SmolLM2-135M --statistics --tensor '*.k_proj.*'\n"
+               "--json adds to the usual keys: config{}, tensors[{name, dtype, storage, shape, "
+               "bytes,\n"
+               "file}], cache{context, batch, dtype, bytes, original_bytes}; with --converter "
+               "plan{converter,\n"
+               "kv_lora_rank, qk_rope_head_dim, cache_elements_per_token_per_layer, share, "
+               "cache_bytes,\n"
+               "limits{}, warnings[]}; with --statistics statistics[{name, elements, min, max, "
+               "mean, std,\n"
+               "abs_max, zeros, nan, inf, first_non_finite, row_norm_min, row_norm_max}].";
     }
-    bool stoppable() const override { return false; }
+    /// Only statistics take long, and they watch for a stop.
+    bool stoppable() const override { return m_statistics; }
     void declare(CLI::App& parser) override
     {
         addModelArgument(parser, m_model, "CKPT", "model directory: original or draft");
+        declarePlan(parser);
+        declareCache(parser);
+        CLI::Option* statistics = parser.add_flag(
+            "--statistics", m_statistics,
+            "read tensors: range, mean, deviation, zeros, NaN and\ninfinities, norms of rows");
+        statistics->group(tensorGroup);
+        parser
+            .add_option("--tensor", m_patterns,
+                        "only these; * stands for any characters; may be repeated")
+            ->type_name("NAME")
+            ->needs(statistics)
+            ->group(tensorGroup);
     }
-    Result<Output> run(JobContext&) override
+    Result<Output> run(JobContext& job) override
     {
+        Inspection inspection;
         MLA_TRY(report, inspectModel(m_model));
-        return Output{toJson(report), describe(report), {}};
+        inspection.report = std::move(report);
+        MLA_CHECK(takeCacheUse(inspection));
+        if (!m_settings.converter.empty()) {
+            MLA_TRY(plan, makePlan(inspection.report.config));
+            inspection.plan = std::move(plan);
+        }
+        if (m_statistics) {
+            MLA_TRY(names, chosenTensors(inspection.report));
+            std::vector<TensorStatistics>& list = inspection.statistics.emplace();
+            MLA_CHECK(measureTensors(job, m_model, names, [&](const TensorStatistics& statistics) {
+                list.push_back(statistics);
+            }));
+        }
+        return Output{inspectionJson(inspection), inspectionText(inspection), {}};
     }
 
 private:
-    std::string m_model;
+    void declarePlan(CLI::App& parser)
+    {
+        m_settings.converter.clear();
+        CLI::Option* converter =
+            parser.add_option("--converter", m_settings.converter, "transmla or mha2mla")
+                ->type_name("NAME")
+                ->group(planGroup);
+        m_ropeOption = parser
+                           .add_option("--qk-rope-head-dim", m_settings.qkRopeHeadDim,
+                                       "dimensions of a key head that keep rotary position, even")
+                           ->type_name("D")
+                           ->check(atLeast(2))
+                           ->needs(converter)
+                           ->group(planGroup);
+        m_rankOption = parser
+                           .add_option("--kv-lora-rank", m_settings.kvLoraRank,
+                                       "size of the latent that replaces keys and values")
+                           ->type_name("R")
+                           ->check(atLeast(1))
+                           ->needs(converter)
+                           ->group(planGroup);
+        m_budgetOption = parser
+                             .add_option("--cache-elements", m_budget,
+                                         "instead of R: elements a token and layer may take, or "
+                                         "their share\nof the original's; gives the largest R")
+                             ->type_name("N|P%")
+                             ->needs(converter)
+                             ->excludes(m_rankOption)
+                             ->group(planGroup);
+    }
+    void declareCache(CLI::App& parser)
+    {
+        m_contextOption = parser.add_option("--context", m_use.context, "tokens of a sequence")
+                              ->type_name("N")
+                              ->capture_default_str()
+                              ->check(CLI::Range(1LL, 1LL << 30))
+                              ->group(cacheGroup);
+        parser.add_option("--batch", m_use.batch, "sequences at a time")
+            ->type_name("N")
+            ->capture_default_str()
+            ->check(CLI::Range(1LL, 1LL << 20))
+            ->group(cacheGroup);
+        parser.add_option("--cache-dtype", m_cacheDtype, "fp32, bf16, fp16 or fp8")
+            ->type_name("TYPE")
+            ->default_str("the model's")
+            ->group(cacheGroup);
+    }
+    Status takeCacheUse(Inspection& inspection) const
+    {
+        inspection.cacheDtype = m_cacheDtype.empty() ? inspection.report.cacheDtype : m_cacheDtype;
+        inspection.use = m_use;
+        inspection.contextGiven = m_contextOption->count() > 0;
+        for (const CacheType& type : cacheTypes())
+            if (inspection.cacheDtype == type.name) {
+                inspection.use.bytesPerElement = type.bytesPerElement;
+                return {};
+            }
+        return usageError("--cache-dtype: '" + inspection.cacheDtype +
+                          "' is none of fp32, bf16, fp16, fp8");
+    }
+    Result<CachePlan> makePlan(const ModelConfig& config) const
+    {
+        if (m_ropeOption->count() == 0)
+            return usageError("--converter needs --qk-rope-head-dim");
+        if (m_rankOption->count() + m_budgetOption->count() == 0)
+            return usageError("--converter needs --kv-lora-rank or --cache-elements");
+        CachePlan plan;
+        plan.settings = m_settings;
+        if (m_budgetOption->count() > 0) {
+            MLA_TRY(budget, parseCacheBudget(config, m_budget, "--cache-elements"));
+            MLA_TRY(rank, rankForBudget(config, plan.settings, budget));
+            plan.settings.kvLoraRank = rank;
+        }
+        MLA_CHECK(checkConversion(config, plan.settings));
+        plan.elements = plannedCacheElements(config, plan.settings);
+        plan.limits = conversionLimits(config, plan.settings);
+        plan.warnings = conversionIssues(config, plan.settings);
+        return plan;
+    }
+    /// Names that match a pattern, in the model's order; each pattern must match one.
+    Result<std::vector<std::string>> chosenTensors(const InspectReport& report) const
+    {
+        const auto matches = [](const std::string& pattern, const std::string& tensor) {
+            return fnmatch(pattern.c_str(), tensor.c_str(), 0) == 0;
+        };
+        for (const std::string& pattern : m_patterns)
+            if (std::ranges::none_of(report.tensors, [&](const TensorSummary& tensor) {
+                    return matches(pattern, tensor.name);
+                }))
+                return badInput("has no tensor '" + pattern + "'", m_model);
+        std::vector<std::string> names;
+        for (const TensorSummary& tensor : report.tensors)
+            if (m_patterns.empty() ||
+                std::ranges::any_of(m_patterns, [&](const std::string& pattern) {
+                    return matches(pattern, tensor.name);
+                }))
+                names.push_back(tensor.name);
+        return names;
+    }
+
+    std::string m_model, m_budget, m_cacheDtype;
+    ConvertSettings m_settings;
+    CacheUse m_use;
+    bool m_statistics = false;
+    std::vector<std::string> m_patterns;
+    CLI::Option *m_ropeOption = nullptr, *m_rankOption = nullptr, *m_budgetOption = nullptr,
+                *m_contextOption = nullptr;
 };
 
 } // namespace

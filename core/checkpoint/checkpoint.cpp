@@ -226,6 +226,11 @@ bool Checkpoint::isPlain(const std::string& name) const
     return it != m_store->tensors().end() && it->second.plain;
 }
 
+std::string Checkpoint::fileOf(const std::string& name) const
+{
+    return has(name) ? m_store->fileOf(name).filename().string() : std::string();
+}
+
 Result<std::span<const std::byte>> Checkpoint::bytes(const std::string& name) const
 {
     MLA_TRY(tensor, find(name));

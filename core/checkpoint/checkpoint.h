@@ -45,6 +45,8 @@ public:
     Result<std::string> storage(const std::string& name) const;
     /// True when bytes() gives the numbers as info() describes them, without decoding.
     [[nodiscard]] bool isPlain(const std::string& name) const;
+    /// The name of the file that holds the tensor; empty for a name that is not there.
+    [[nodiscard]] std::string fileOf(const std::string& name) const;
     /// Only of a plain tensor.
     Result<std::span<const std::byte>> bytes(const std::string& name) const;
     /// Decodes a floating-point tensor, however it is stored, into as many numbers as its shape

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -12,6 +13,8 @@
 
 #include "core/base/job.h"
 #include "core/base/result.h"
+#include "core/checkpoint/config_properties.h"
+#include "core/checkpoint/tensor_statistics.h"
 #include "core/evaluate/acceptance.h"
 #include "core/pipeline/settings.h"
 #include "core/store/records.h"
@@ -24,21 +27,37 @@ namespace mla
 struct TensorSummary {
     std::string name, dtype;
     std::vector<std::int64_t> shape;
+    std::string storage;    ///< how it is stored, for people: "BF16"
+    std::int64_t bytes = 0; ///< stored
+    std::string file;       ///< within the model's directory
+    [[nodiscard]] std::int64_t elements() const;
 };
 struct InspectReport {
     std::string modelType, attention; ///< attention: "gqa" | "mla"
     int layers = 0, hiddenSize = 0, heads = 0, kvHeads = 0, headDim = 0, vocabSize = 0;
     std::int64_t parameters = 0;
+    std::int64_t weightBytes = 0;             ///< of all tensors, as stored
     double cacheElementsPerTokenPerLayer = 0; ///< mean over layers
     double originalCacheElements = 0;         ///< 2 G h
     std::int64_t cacheBytesPerToken = 0;      ///< all layers, in the checkpoint's dtype
     std::string dtype;
+    std::string cacheDtype; ///< fp32 | bf16 | fp16 | fp8: what a cache in that dtype is kept in
     std::optional<std::string> converter; ///< of a draft
     std::optional<int> kvLoraRank, qkRopeHeadDim;
+    ModelConfig config; ///< for core/convert/conversion_limits.h
+    std::vector<ConfigProperty> properties;
     std::vector<TensorSummary> tensors;
+    /// What to know before a run: stray files, heads tied or not, QK-norm, no tokenizer, ...
     std::vector<std::string> warnings;
 };
+/// Reads headers only: no tensor's values, whatever the model's size.
 Result<InspectReport> inspectModel(const std::filesystem::path& model);
+
+/// Statistics of the tensors named (none = all, in the order of their names), one after another;
+/// `onResult` gets each as soon as it is there. Names are checked before anything is read.
+Status measureTensors(JobContext& job, const std::filesystem::path& model,
+                      const std::vector<std::string>& names,
+                      const std::function<void(const TensorStatistics&)>& onResult);
 
 struct ForwardResult {
     std::vector<int> argmax; ///< [T]
