@@ -17,6 +17,7 @@ ConverterSection::ConverterSection(const std::string& converter, QWidget* parent
     const bool mha = converter == "mha2mla";
     setCheckable(true);
     connect(this, &QGroupBox::toggled, this, &ConverterSection::showCache);
+    addMessageLine(mha ? Field::Mha2mlaModel : Field::TransmlaModel);
     m_rank = addSpin(mha ? Field::Mha2mlaRank : Field::TransmlaRank, tr("Latent rank r"),
                      tr("kv_lora_rank: size of the cached latent"), 1);
     m_rope = addSpin(mha ? Field::Mha2mlaRope : Field::TransmlaRope, tr("Rotary dimensions d_r"),
@@ -82,6 +83,10 @@ ConverterForm ConverterSection::value() const
 
 void ConverterSection::setSettings(const ConvertSettings& settings)
 {
+    setChecked(settings.converter == m_converter);
+    if (!isChecked())
+        return;
+    m_touched = true; // the values stay when a checkpoint is read
     m_rank->setValue(settings.kvLoraRank);
     m_rope->setValue(settings.qkRopeHeadDim);
     if (m_fold)
@@ -97,7 +102,7 @@ void ConverterSection::setModel(const std::optional<InspectReport>& model)
     m_model = model;
     if (model && !m_touched) {
         m_proposing = true;
-        const ConvertSettings proposal = halvedCache(m_converter, *model);
+        const ConvertSettings proposal = halvedCache(m_converter, model->config);
         m_rank->setValue(proposal.kvLoraRank);
         m_rope->setValue(proposal.qkRopeHeadDim);
         m_proposing = false;
@@ -110,12 +115,12 @@ void ConverterSection::showCache()
     if (!m_cache)
         return; // still being built
     if (m_model) {
-        const int original = 2 * m_model->kvHeads * m_model->headDim;
-        const int elements = cacheElements(value().settings, *m_model);
+        const auto original = originalCacheElements(m_model->config);
+        const auto elements = plannedCacheElements(m_model->config, value().settings);
         m_cache->setText(tr("Cache: %1 of %2 elements per token and layer (%3 %)")
                              .arg(elements)
                              .arg(original)
-                             .arg(100.0 * elements / original, 0, 'f', 1));
+                             .arg(100.0 * double(elements) / double(original), 0, 'f', 1));
     } else {
         m_cache->setText(tr("Cache: known once the checkpoint is read"));
     }

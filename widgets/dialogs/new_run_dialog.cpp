@@ -331,6 +331,12 @@ void NewRunDialog::setStudy(const QString& path)
     proposePaths();
 }
 
+void NewRunDialog::setConversion(const ConvertSettings& settings)
+{
+    for (ConverterSection* section : {m_transmla, m_mha2mla})
+        section->setSettings(settings);
+}
+
 RunForm NewRunDialog::form() const
 {
     RunForm form;

@@ -36,7 +36,8 @@ public:
 
     [[nodiscard]] RunForm form() const;
     void setCheckpoint(const QString& path);
-    void setStudy(const QString& path); ///< results are added to it
+    void setStudy(const QString& path);                  ///< results are added to it
+    void setConversion(const ConvertSettings& settings); ///< the one converter to run
     [[nodiscard]] bool canStart() const { return m_issues.empty() || !blocked(); }
     [[nodiscard]] const std::vector<Issue>& issues() const { return m_issues; }
 

@@ -6,6 +6,7 @@
 #include <QCoreApplication>
 #include <QFileInfo>
 
+#include "widgets/common/conversion_text.h"
 #include "widgets/common/plain_text.h"
 
 namespace mla::ui
@@ -56,63 +57,46 @@ void checkModels(Issues& issues, const RunForm& form, const ModelState& checkpoi
                         .arg(checkpoint.report.vocabSize));
 }
 
-void checkSavings(Issues& issues, Field field, const ConvertSettings& settings,
-                  const InspectReport& model)
+/// The field that an issue of a converter's setting stands under.
+Field fieldOf(ConversionSetting setting, bool transmla)
 {
-    const int elements = cacheElements(settings, model);
-    const int original = 2 * model.kvHeads * model.headDim;
-    if (elements >= original)
-        issues.warn(field,
-                    tr("Saves nothing: %1 cache elements against %2.").arg(elements).arg(original));
+    switch (setting) {
+    case ConversionSetting::QkRopeHeadDim:
+        return transmla ? Field::TransmlaRope : Field::Mha2mlaRope;
+    case ConversionSetting::KvLoraRank:
+        return transmla ? Field::TransmlaRank : Field::Mha2mlaRank;
+    case ConversionSetting::Freqfold:
+        return Field::TransmlaFold;
+    case ConversionSetting::RopeSelect:
+    case ConversionSetting::Svd:
+        return Field::Mha2mlaSelection;
+    default:
+        return transmla ? Field::TransmlaModel : Field::Mha2mlaModel;
+    }
 }
 
-void checkTransmla(Issues& issues, const ConvertSettings& settings, const InspectReport& model)
+void checkConverter(Issues& issues, const ConvertSettings& settings, const ModelConfig& model)
 {
-    const int headDim = model.headDim, rope = settings.qkRopeHeadDim;
-    const bool ropeFits = rope > 0 && rope % 2 == 0 && rope <= headDim && headDim % rope == 0;
-    if (!ropeFits)
-        issues.block(Field::TransmlaRope,
-                     tr("Must be even and divide the head dimension %1.").arg(headDim));
-    const int largest = 2 * model.kvHeads * headDim - rope;
-    if (settings.kvLoraRank < 1 || settings.kvLoraRank > largest)
-        issues.block(Field::TransmlaRank, tr("Must be 1 to %1.").arg(largest));
-    else
-        checkSavings(issues, Field::TransmlaRank, settings, model);
-    const int fold = settings.freqfold;
-    if (!ropeFits || fold == 0)
-        return;
-    const int collapse = headDim / rope;
-    if (fold % collapse != 0 || (headDim / 2) % fold != 0)
-        issues.block(
-            Field::TransmlaFold,
-            tr("Must be a multiple of %1 that divides %2.").arg(collapse).arg(headDim / 2));
-}
-
-void checkMha2mla(Issues& issues, const ConvertSettings& settings, const InspectReport& model)
-{
-    const int headDim = model.headDim, rope = settings.qkRopeHeadDim;
-    if (rope < 2 || rope % 2 != 0 || rope > headDim)
-        issues.block(Field::Mha2mlaRope, tr("Must be even, 2 to %1.").arg(headDim));
-    else if (settings.ropeSelect == "uniform" && headDim % rope != 0)
-        issues.block(Field::Mha2mlaSelection,
-                     tr("Uniform selection needs dimensions that divide %1.").arg(headDim));
-    const int largest = std::min(model.hiddenSize, model.kvHeads * (2 * headDim - rope));
-    if (settings.kvLoraRank < 1 || settings.kvLoraRank > largest)
-        issues.block(Field::Mha2mlaRank, tr("Must be 1 to %1.").arg(largest));
-    else
-        checkSavings(issues, Field::Mha2mlaRank, settings, model);
+    for (const ConversionIssue& issue : conversionIssues(model, settings)) {
+        const Field field = fieldOf(issue.setting, settings.converter == "transmla");
+        const QString text = issueText(issue, model, settings);
+        if (issue.blocking)
+            issues.block(field, text);
+        else
+            issues.warn(field, text);
+    }
 }
 
 void checkConverters(Issues& issues, const RunForm& form, const ModelState& checkpoint)
 {
     if (!form.transmla.enabled && !form.mha2mla.enabled)
         issues.block(Field::Converters, tr("Choose at least one converter."));
-    if (checkpoint.status != ModelState::Status::Good)
-        return;
-    if (form.transmla.enabled)
-        checkTransmla(issues, form.transmla.settings, checkpoint.report);
-    if (form.mha2mla.enabled)
-        checkMha2mla(issues, form.mha2mla.settings, checkpoint.report);
+    const ModelConfig& model = checkpoint.report.config;
+    if (checkpoint.status != ModelState::Status::Good || model.isMla())
+        return; // a draft is refused as a checkpoint
+    for (const ConverterForm* converter : {&form.transmla, &form.mha2mla})
+        if (converter->enabled)
+            checkConverter(issues, converter->settings, model);
 }
 
 void checkCalibration(Issues& issues, const RunForm& form)
@@ -179,20 +163,14 @@ void checkOutput(Issues& issues, const RunForm& form)
 
 } // namespace
 
-int cacheElements(const ConvertSettings& settings, const InspectReport& model)
-{
-    const int ropeHeads = settings.converter == "mha2mla" ? model.kvHeads : 1;
-    return settings.kvLoraRank + ropeHeads * settings.qkRopeHeadDim;
-}
-
-ConvertSettings halvedCache(const std::string& converter, const InspectReport& model)
+ConvertSettings halvedCache(const std::string& converter, const ModelConfig& model)
 {
     ConvertSettings settings;
     settings.converter = converter;
     settings.qkRopeHeadDim = std::max(2, model.headDim / 2);
-    const int half = model.kvHeads * model.headDim;
-    const int ropeHeads = converter == "mha2mla" ? model.kvHeads : 1;
-    settings.kvLoraRank = std::max(1, half - ropeHeads * settings.qkRopeHeadDim);
+    const double half = static_cast<double>(originalCacheElements(model)) / 2.0;
+    const Result<int> rank = rankForBudget(model, settings, half);
+    settings.kvLoraRank = rank ? *rank : 1;
     return settings;
 }
 

@@ -9,6 +9,7 @@
 #include <QString>
 #include <QStringList>
 
+#include "core/convert/conversion_limits.h"
 #include "core/pipeline/pipeline.h"
 #include "core/pipeline/settings.h"
 
@@ -43,9 +44,11 @@ enum class Field {
     Checkpoint,
     Target,
     Converters,
+    TransmlaModel,
     TransmlaRank,
     TransmlaRope,
     TransmlaFold,
+    Mha2mlaModel,
     Mha2mlaRank,
     Mha2mlaRope,
     Mha2mlaSelection,
@@ -63,11 +66,8 @@ struct Issue {
     bool operator==(const Issue&) const = default;
 };
 
-/// Cache elements per token and layer: r + d_r (TransMLA, one rotary key head) or r + G d_r
-/// (MHA2MLA).
-[[nodiscard]] int cacheElements(const ConvertSettings& settings, const InspectReport& model);
-/// Ranks that halve the cache of `model`.
-[[nodiscard]] ConvertSettings halvedCache(const std::string& converter, const InspectReport& model);
+/// Ranks that halve the cache of `model`; rank 1 where the converter does not take the model.
+[[nodiscard]] ConvertSettings halvedCache(const std::string& converter, const ModelConfig& model);
 
 /// Everything that keeps the run from starting, and warnings, in the order of the dialog.
 [[nodiscard]] std::vector<Issue> checkForm(const RunForm& form, const ModelState& checkpoint,

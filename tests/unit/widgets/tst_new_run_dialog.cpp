@@ -32,6 +32,12 @@ InspectReport smallModel()
     report.headDim = 8;
     report.vocabSize = 512;
     report.dtype = "float32";
+    report.config.modelType = report.modelType;
+    report.config.numHiddenLayers = report.layers;
+    report.config.hiddenSize = report.hiddenSize;
+    report.config.numAttentionHeads = report.heads;
+    report.config.numKeyValueHeads = report.kvHeads;
+    report.config.headDim = report.headDim;
     return report;
 }
 
@@ -44,8 +50,8 @@ RunForm validForm()
 {
     RunForm form;
     form.checkpoint = "/models/toy";
-    form.transmla = {true, halvedCache("transmla", smallModel())};
-    form.mha2mla = {true, halvedCache("mha2mla", smallModel())};
+    form.transmla = {true, halvedCache("transmla", smallModel().config)};
+    form.mha2mla = {true, halvedCache("mha2mla", smallModel().config)};
     form.study = "/nowhere/new.h5";
     form.drafts = "/nowhere/drafts";
     return form;
@@ -82,30 +88,25 @@ class NewRunDialogTest : public QObject
 {
     Q_OBJECT
 private slots:
-    void cacheOfBothConverters();
+    void proposalsHalveTheCache();
     void aValidFormHasNoBlockingIssue();
     void modelsAreChecked();
     void transmlaLimits();
     void mha2mlaLimits();
     void aConversionThatSavesNothingWarns();
+    void aModelThatAConverterRefuses();
+    void settingsFromElsewhereStay();
     void filesAreChecked();
     void planHoldsTheForm();
     void dialogInspectsWhatIsTyped();
     void dialogShowsWhyItCannotStart();
 };
 
-void NewRunDialogTest::cacheOfBothConverters()
+void NewRunDialogTest::proposalsHalveTheCache()
 {
-    ConvertSettings transmla, mha2mla;
-    transmla.kvLoraRank = 28;
-    transmla.qkRopeHeadDim = 4;
-    mha2mla.converter = "mha2mla";
-    mha2mla.kvLoraRank = 16;
-    mha2mla.qkRopeHeadDim = 4;
-    QCOMPARE(cacheElements(transmla, smallModel()), 28 + 4);
-    QCOMPARE(cacheElements(mha2mla, smallModel()), 16 + 4 * 4);
+    const ModelConfig model = smallModel().config;
     for (const char* converter : {"transmla", "mha2mla"})
-        QCOMPARE(cacheElements(halvedCache(converter, smallModel()), smallModel()), 32);
+        QCOMPARE(plannedCacheElements(model, halvedCache(converter, model)), std::int64_t(32));
 }
 
 void NewRunDialogTest::aValidFormHasNoBlockingIssue()
@@ -183,6 +184,33 @@ void NewRunDialogTest::aConversionThatSavesNothingWarns()
     form.transmla.settings.kvLoraRank = 60;
     QVERIFY(warns(form, Field::TransmlaRank));
     QVERIFY(startable(form));
+}
+
+void NewRunDialogTest::aModelThatAConverterRefuses()
+{
+    InspectReport normed = smallModel();
+    normed.config.qkNorm = true;
+    const RunForm form = validForm();
+    QCOMPARE(blocking(form, Field::TransmlaModel, good(normed)).size(), 1);
+    QVERIFY(blocking(form, Field::Mha2mlaModel, good(normed)).isEmpty());
+}
+
+void NewRunDialogTest::settingsFromElsewhereStay()
+{
+    NewRunDialog dialog(
+        [](const std::filesystem::path&) -> Result<InspectReport> { return smallModel(); });
+    ConvertSettings settings;
+    settings.converter = "mha2mla";
+    settings.kvLoraRank = 12;
+    settings.qkRopeHeadDim = 2;
+    dialog.setStudy("/nowhere/new.h5");
+    dialog.setCheckpoint("/models/toy");
+    dialog.setConversion(settings);
+    QTRY_VERIFY(dialog.canStart());
+    QVERIFY(!dialog.form().transmla.enabled);
+    QVERIFY(dialog.form().mha2mla.enabled);
+    QCOMPARE(dialog.form().mha2mla.settings.kvLoraRank, 12);
+    QCOMPARE(dialog.form().mha2mla.settings.qkRopeHeadDim, 2);
 }
 
 void NewRunDialogTest::filesAreChecked()
