@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <cmath>
 #include <map>
 
 namespace mla
@@ -135,9 +136,13 @@ std::string valueText(const ConfigProperty& property)
         return std::to_string(*whole);
     if (const auto* word = std::get_if<std::string>(&property.value))
         return *word;
-    std::array<char, 32> digits{}; // the shortest that reads back the same
-    const auto end = std::to_chars(digits.data(), digits.data() + digits.size(),
-                                   std::get<double>(property.value));
+    // The shortest text that reads back the same; 100000 rather than 1e+05.
+    const double number = std::get<double>(property.value), size = std::abs(number);
+    const bool plain = size == 0 || (size >= 1e-4 && size < 1e15);
+    std::array<char, 32> digits{};
+    const auto end =
+        std::to_chars(digits.data(), digits.data() + digits.size(), number,
+                      plain ? std::chars_format::fixed : std::chars_format::scientific);
     return {digits.data(), end.ptr};
 }
 

@@ -55,6 +55,12 @@ QString durationText(double seconds)
     return total >= 3600 ? QStringLiteral("%1:%2").arg(total / 3600).arg(clock) : clock;
 }
 
+QString countText(qint64 count)
+{
+    static const QLocale grouped(QLocale::English, QLocale::UnitedStates);
+    return grouped.toString(count);
+}
+
 QString bytesText(qint64 bytes)
 {
     return bytes > 0 ? QLocale::c().formattedDataSize(bytes, 1) : missingText();

@@ -16,6 +16,7 @@ namespace mla::ui
 [[nodiscard]] QString significantText(double value);
 [[nodiscard]] QString signedText(double value, int decimals); ///< "+1.2", "−0.4" (true minus sign)
 [[nodiscard]] QString durationText(double seconds);           ///< "0:07", "12:34", "1:02:03"
+[[nodiscard]] QString countText(qint64 count);                ///< "1,234,567"
 [[nodiscard]] QString bytesText(qint64 bytes);                ///< "1.4 GiB"
 
 } // namespace mla::ui

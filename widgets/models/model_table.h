@@ -10,7 +10,8 @@
 namespace mla::ui
 {
 
-/// Numbers come from `valueRole` in full precision, texts as displayed, missing values empty.
+/// Of a tree the rows without children. Numbers come from `valueRole` in full precision, texts as
+/// displayed, missing values empty.
 [[nodiscard]] Table tableFromModel(const QAbstractItemModel& model, int valueRole,
                                    const QString& id, const QString& title);
 
