@@ -7,7 +7,8 @@
 #   installer/setup.sh --print-python                  print the Python of --python, likewise
 #
 #   --cuda    also the CUDA libraries, so that the programs can use a GPU
-#   --python  also a Python environment with Transformers, which the tests compare with
+#   --python  also a Python environment with Transformers: chat templates need it, and the tests
+#             compare with it
 #   --tests   also the Debian packages that only the tests need
 #
 # Debian packages come through apt-get (sudo when not root). LibTorch and Python packages stand in

@@ -101,4 +101,11 @@ install_python() {
     complete_environment "$dir" ||
         say "installing Transformers and its kind (5 GB on disk, some minutes) into $dir"
     with_lock "$dir" make_environment "$dir" -r "$INSTALLER/requirements-python.txt"
+    note_python "$dir"
+}
+
+# note_python DIR: names the newest environment for the programs, which do not know the hash.
+note_python() {
+    local note=$CACHE/python-environment
+    printf '%s\n' "$1" >"$note.$$" && mv "$note.$$" "$note"
 }
