@@ -16,6 +16,7 @@ struct ComputeSettings {
     std::string device = "auto"; ///< auto | cpu | cuda[:N]
     int threads = 0;             ///< worker threads; 0 = one per core. Never changes a result.
     std::uint64_t seed = 0;
+    std::string python; ///< interpreter with Transformers; empty = MLA_PYTHON, else setup.sh's
 };
 
 struct CalibrationSettings {
@@ -63,6 +64,9 @@ struct AcceptSettings {
     int maxNewTokens = 64;
     int minNewTokens = 0;               ///< EOS is kept out of both models until then
     std::optional<int> maxPromptTokens; ///< prompts are cut to the first N tokens
+    /// Each prompt is one user turn of the target's chat template, rendered by Transformers. Only
+    /// the prompt's own text is cut then.
+    bool chatTemplate = false;
     std::optional<int> limit;           ///< prompts per task
     std::string method;                 ///< replay | speculative; empty = replay (greedy)
     std::string backend = "native";

@@ -185,6 +185,7 @@ void readFields(ObjectReader& in, ComputeSettings& s)
     in.read("device", s.device);
     in.read("threads", s.threads);
     in.read("seed", s.seed);
+    in.read("python", s.python);
 }
 void readFields(ObjectReader& in, CalibrationSettings& s)
 {
@@ -219,6 +220,7 @@ void readFields(ObjectReader& in, AcceptSettings& s)
     in.read("min_new_tokens", s.minNewTokens);
     in.read("max_prompt_tokens", s.maxPromptTokens);
     in.read("limit", s.limit);
+    in.read("chat_template", s.chatTemplate);
     in.read("method", s.method);
     in.read("backend", s.backend);
     in.read("temperature", s.temperature);
@@ -244,7 +246,7 @@ void readFields(ObjectReader& in, StudyPlan& s)
 
 json toJson(const ComputeSettings& s)
 {
-    return {{"device", s.device}, {"threads", s.threads}, {"seed", s.seed}};
+    return {{"device", s.device}, {"threads", s.threads}, {"seed", s.seed}, {"python", s.python}};
 }
 
 json toJson(const CalibrationSettings& s)
@@ -287,6 +289,7 @@ json toJson(const AcceptSettings& s)
             {"min_new_tokens", s.minNewTokens},
             {"max_prompt_tokens", orNull(s.maxPromptTokens)},
             {"limit", orNull(s.limit)},
+            {"chat_template", s.chatTemplate},
             {"method", s.method},
             {"backend", s.backend},
             {"temperature", s.temperature}};

@@ -56,7 +56,9 @@ Protocol protocolOf(const AcceptanceRecord& row)
 {
     const std::string sampling =
         row.temperature > 0 ? "T = " + exactText(row.temperature) : "greedy";
-    return {row.k, row.target, row.backend + " " + row.method + ", " + sampling};
+    return {row.k, row.target,
+            row.backend + " " + row.method + ", " + sampling +
+                (row.chatTemplate ? ", chat template" : "")};
 }
 
 std::vector<Protocol> protocolsOf(const AcceptanceRows& rows)

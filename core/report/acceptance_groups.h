@@ -18,7 +18,7 @@ using AcceptanceRows = std::vector<const AcceptanceRecord*>;
 struct Protocol {
     int k = 0;
     std::string target;
-    std::string method; ///< "native replay, greedy", "vllm speculative, T = 0.7"
+    std::string method; ///< "native replay, greedy", "vllm speculative, T = 0.7, chat template"
     auto operator<=>(const Protocol&) const = default;
 };
 [[nodiscard]] Protocol protocolOf(const AcceptanceRecord& row);

@@ -60,5 +60,9 @@ void StudyData::put(ContinuationRecord record)
 {
     putById(continuations, std::move(record));
 }
+void StudyData::put(ChatPromptRecord record)
+{
+    putById(chatPrompts, std::move(record));
+}
 
 } // namespace mla

@@ -112,6 +112,7 @@ struct AcceptanceRecord {
     std::string method; ///< replay | speculative
     int k = 0;
     double temperature = 0;
+    bool chatTemplate = false; ///< prompts were rendered by the target's chat template
     std::uint64_t seed = 0;
     std::int64_t tokens = 0; ///< generated tokens, EOS included, over all prompts
     double wallTime = 0;     ///< seconds
@@ -135,6 +136,17 @@ struct ContinuationRecord {
     std::vector<double> margins;       ///< top-2 margin of the logits behind each id
 };
 
+/// Prompts rendered once by a chat template, which may write the date: reused, never rendered
+/// twice.
+struct ChatPromptRecord {
+    std::string id;                    ///< chatFingerprint: hash of tokenizer and template
+    std::string checkpoint;            ///< CheckpointRecord::id of the model they belong to
+    std::string software;              ///< "transformers 5.19.0"
+    std::vector<std::string> prompts;  ///< SHA-256 of each prompt's text
+    std::vector<std::int32_t> offsets; ///< [prompts + 1] into `ids`
+    std::vector<std::int32_t> ids;     ///< concatenated token ids
+};
+
 struct StudyData {
     std::string created, software;
     std::vector<CheckpointRecord> checkpoints;
@@ -142,6 +154,7 @@ struct StudyData {
     std::vector<RunRecord> runs;
     std::vector<AcceptanceRecord> acceptance;
     std::vector<ContinuationRecord> continuations;
+    std::vector<ChatPromptRecord> chatPrompts;
 
     [[nodiscard]] const RunRecord* findRun(const std::string& id) const;
     /// Inserts, or replaces the record of the same id.
@@ -150,6 +163,7 @@ struct StudyData {
     void put(RunRecord record);
     void put(AcceptanceRecord record);
     void put(ContinuationRecord record);
+    void put(ChatPromptRecord record);
 };
 
 } // namespace mla

@@ -80,7 +80,7 @@ std::string_view layoutTable()
 {
     return R"(path | unit | meaning
 / @format, @version, @created, @software | ISO 8601 UTC | what wrote this file, and when
-names of groups under /checkpoints, /calibration, /runs, /acceptance, /continuations | | the id, percent-encoded (%2F is '/'); @order is its position
+names of groups under /checkpoints, /calibration, /runs, /acceptance, /continuations, /chat_prompts | | the id, percent-encoded (%2F is '/'); @order is its position
 /checkpoints/<id>/config | JSON | config.json of the checkpoint
 /checkpoints/<id>/path, fingerprint | | where it stood; hash of its content
 /calibration/<id>/input_ids [N,T] | token id | calibration sequences
@@ -108,10 +108,14 @@ names of groups under /checkpoints, /calibration, /runs, /acceptance, /continuat
 /acceptance/<row> @target, @run, @task, @backend, @method, @k, @temperature, @seed | | what was measured
 /acceptance/<row> @tokens, @wall_time, @tokens_per_second, @plain_steps | tokens, s, 1/s, steps | over all prompts
 /acceptance/<row> @identical_to_greedy | 0 or 1 | absent for replay
+/acceptance/<row> @chat_template | 0 or 1 | 1 = prompts rendered by the target's chat template
 /acceptance/<row>/prompt, drafted, accepted [steps] | index, tokens, tokens | one entry per verification step
 /continuations/<id> @target, @task | | the target's own greedy continuations of a task's prompts
 /continuations/<id>/offsets [prompts + 1] | tokens | where each continuation begins in ids
 /continuations/<id>/ids, margins [tokens] | id, logits | tokens, and the top-2 margin behind each
+/chat_prompts/<id> @checkpoint, @software | | prompts rendered by the chat template that hashes to <id>, and what rendered them
+/chat_prompts/<id>/prompts [n] | SHA-256 | of each prompt's text
+/chat_prompts/<id>/offsets [n + 1], ids | tokens, id | where each rendered prompt begins, and its tokens
 )";
 }
 

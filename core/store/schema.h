@@ -20,7 +20,7 @@ namespace mla::schema
 inline constexpr auto studyFormat = "mla-draft-study";
 inline constexpr auto layerFormat = "mla-draft-layer"; ///< a part: one layer group as root
 inline constexpr int majorVersion = 1;                 ///< readers refuse a higher one
-inline constexpr int minorVersion = 0;                 ///< additions that older readers may ignore
+inline constexpr int minorVersion = 1;                 ///< additions that older readers may ignore
 
 // Attributes of the root.
 inline constexpr auto format = "format";
@@ -35,6 +35,7 @@ inline constexpr auto calibration = "calibration"; ///< group; also a run's attr
 inline constexpr auto runs = "runs";
 inline constexpr auto acceptance = "acceptance";
 inline constexpr auto continuations = "continuations";
+inline constexpr auto chatPrompts = "chat_prompts"; ///< since 1.1
 
 // /checkpoints/<id>
 inline constexpr auto config = "config";
@@ -114,6 +115,7 @@ inline constexpr auto wallTime = "wall_time";
 inline constexpr auto tokensPerSecond = "tokens_per_second";
 inline constexpr auto identicalToGreedy = "identical_to_greedy";
 inline constexpr auto plainSteps = "plain_steps";
+inline constexpr auto chatTemplate = "chat_template"; ///< attribute, since 1.1
 inline constexpr auto prompt = "prompt";
 inline constexpr auto drafted = "drafted";
 inline constexpr auto accepted = "accepted";
@@ -122,6 +124,9 @@ inline constexpr auto accepted = "accepted";
 inline constexpr auto offsets = "offsets";
 inline constexpr auto ids = "ids";
 inline constexpr auto margins = "margins";
+
+// /chat_prompts/<id>: offsets and ids as above
+inline constexpr auto prompts = "prompts";
 
 /// An id as one HDF5 name or file name: letters, digits, "-_+.=, " and bytes above 127 stay, all
 /// else becomes %XX; a leading '.' too. Reversible.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The groups of a study, one pair of functions per record.
+// The groups of a study, one pair of functions per record; measurements are in
+// acceptance_layout.cpp.
 #include "core/store/study_layout.h"
 
 #include <algorithm>
@@ -177,143 +178,6 @@ Result<RunRecord> readRun(const h5::Group& group)
     return run;
 }
 
-template <typename Row>
-auto rowTexts(Row& row)
-{
-    return std::array{
-        std::pair{schema::target, &row.target}, std::pair{schema::run, &row.run},
-        std::pair{schema::task, &row.task},     std::pair{schema::backend, &row.backend},
-        std::pair{schema::method, &row.method}, std::pair{schema::settings, &row.settingsJson}};
-}
-
-/// Metrics have an entry per draft position: a hostile k must not cost memory.
-constexpr int longestDraft = 4096;
-
-Error badCounts(const h5::Group& group)
-{
-    return badInput("'" + group.path() +
-                    "': prompt, drafted and accepted must have equal lengths, with "
-                    "0 <= accepted <= drafted <= k <= " +
-                    std::to_string(longestDraft));
-}
-
-bool countsAgree(const AcceptanceRecord& row)
-{
-    if (row.k < 0 || row.k > longestDraft)
-        return false;
-    if (row.prompt.size() != row.drafted.size() || row.prompt.size() != row.accepted.size())
-        return false;
-    for (std::size_t i = 0; i < row.drafted.size(); ++i)
-        if (row.prompt[i] < 0 || row.accepted[i] < 0 || row.accepted[i] > row.drafted[i] ||
-            row.drafted[i] > row.k)
-            return false;
-    return true;
-}
-
-Status writeAcceptance(h5::Group& group, const AcceptanceRecord& row)
-{
-    if (!countsAgree(row))
-        return badCounts(group);
-    for (const auto& [name, text] : rowTexts(row))
-        MLA_CHECK(putText(group, name, *text));
-    MLA_CHECK(group.setAttribute<std::int32_t>(schema::k, row.k));
-    MLA_CHECK(group.setAttribute(schema::temperature, row.temperature));
-    MLA_CHECK(group.setAttribute(schema::seed, row.seed));
-    MLA_CHECK(group.setAttribute(schema::tokens, row.tokens));
-    MLA_CHECK(group.setAttribute(schema::wallTime, row.wallTime));
-    MLA_CHECK(group.setAttribute(schema::plainSteps, row.plainSteps));
-    if (row.tokensPerSecond)
-        MLA_CHECK(group.setAttribute(schema::tokensPerSecond, *row.tokensPerSecond));
-    if (row.identicalToGreedy)
-        MLA_CHECK(
-            group.setAttribute<std::uint8_t>(schema::identicalToGreedy, *row.identicalToGreedy));
-    MLA_CHECK(group.writeVector<std::int32_t>(schema::prompt, row.prompt));
-    MLA_CHECK(group.writeVector<std::int32_t>(schema::drafted, row.drafted));
-    return group.writeVector<std::int32_t>(schema::accepted, row.accepted);
-}
-
-Status readRowNumbers(const h5::Group& group, AcceptanceRecord& row)
-{
-    MLA_TRY(k, group.attribute<std::int32_t>(schema::k));
-    MLA_TRY(temperature, group.attribute<double>(schema::temperature));
-    MLA_TRY(seed, group.attribute<std::uint64_t>(schema::seed));
-    MLA_TRY(tokens, group.attribute<std::int64_t>(schema::tokens));
-    MLA_TRY(wallTime, group.attribute<double>(schema::wallTime));
-    MLA_TRY(plain, group.attribute<std::int64_t>(schema::plainSteps));
-    row.k = k;
-    row.temperature = temperature;
-    row.seed = seed;
-    row.tokens = tokens;
-    row.wallTime = wallTime;
-    row.plainSteps = plain;
-    if (group.hasAttribute(schema::tokensPerSecond)) {
-        MLA_TRY(speed, group.attribute<double>(schema::tokensPerSecond));
-        row.tokensPerSecond = speed;
-    }
-    if (group.hasAttribute(schema::identicalToGreedy)) {
-        MLA_TRY(identical, group.attribute<std::uint8_t>(schema::identicalToGreedy));
-        row.identicalToGreedy = identical != 0;
-    }
-    return {};
-}
-
-Result<AcceptanceRecord> readAcceptance(const h5::Group& group)
-{
-    AcceptanceRecord row;
-    for (const auto& [name, text] : rowTexts(row)) {
-        MLA_TRY(value, getText(group, name));
-        *text = std::move(value);
-    }
-    MLA_CHECK(readRowNumbers(group, row));
-    MLA_TRY(prompt, group.readVector<std::int32_t>(schema::prompt));
-    MLA_TRY(drafted, group.readVector<std::int32_t>(schema::drafted));
-    MLA_TRY(accepted, group.readVector<std::int32_t>(schema::accepted));
-    row.prompt = std::move(prompt);
-    row.drafted = std::move(drafted);
-    row.accepted = std::move(accepted);
-    if (!countsAgree(row))
-        return badCounts(group);
-    return row;
-}
-
-/// Offsets start at 0, do not fall, end at the number of ids; every id has its margin.
-Status checkContinuations(const h5::Group& group, const ContinuationRecord& record)
-{
-    const auto& offsets = record.offsets;
-    if (!offsets.empty() && offsets.front() == 0 && std::ranges::is_sorted(offsets) &&
-        static_cast<std::size_t>(offsets.back()) == record.ids.size() &&
-        record.ids.size() == record.margins.size())
-        return {};
-    return badInput("'" + group.path() + "': offsets, ids and margins do not fit together");
-}
-
-Status writeContinuations(h5::Group& group, const ContinuationRecord& record)
-{
-    MLA_CHECK(checkContinuations(group, record));
-    MLA_CHECK(putText(group, schema::target, record.target));
-    MLA_CHECK(putText(group, schema::task, record.task));
-    MLA_CHECK(group.writeVector<std::int32_t>(schema::offsets, record.offsets));
-    MLA_CHECK(group.writeVector<std::int32_t>(schema::ids, record.ids));
-    return group.writeVector<double>(schema::margins, record.margins);
-}
-
-Result<ContinuationRecord> readContinuations(const h5::Group& group)
-{
-    ContinuationRecord record;
-    MLA_TRY(target, getText(group, schema::target));
-    MLA_TRY(task, getText(group, schema::task));
-    MLA_TRY(offsets, group.readVector<std::int32_t>(schema::offsets));
-    MLA_TRY(ids, group.readVector<std::int32_t>(schema::ids));
-    MLA_TRY(margins, group.readVector<double>(schema::margins));
-    record.target = std::move(target);
-    record.task = std::move(task);
-    record.offsets = std::move(offsets);
-    record.ids = std::move(ids);
-    record.margins = std::move(margins);
-    MLA_CHECK(checkContinuations(group, record));
-    return record;
-}
-
 template <typename Record, typename Write>
 Status writeAll(h5::Group& root, const char* name, const std::vector<Record>& records, Write write)
 {
@@ -354,7 +218,8 @@ Status writeStudy(h5::Group& root, const StudyData& study)
     MLA_CHECK(writeAll(root, schema::calibration, study.calibrations, writeCalibration));
     MLA_CHECK(writeAll(root, schema::runs, study.runs, writeRun));
     MLA_CHECK(writeAll(root, schema::acceptance, study.acceptance, writeAcceptance));
-    return writeAll(root, schema::continuations, study.continuations, writeContinuations);
+    MLA_CHECK(writeAll(root, schema::continuations, study.continuations, writeContinuations));
+    return writeAll(root, schema::chatPrompts, study.chatPrompts, writeChatPrompts);
 }
 
 Result<StudyData> readStudy(const h5::Group& root)
@@ -368,6 +233,7 @@ Result<StudyData> readStudy(const h5::Group& root)
     MLA_TRY(acceptance, readAll<AcceptanceRecord>(root, schema::acceptance, readAcceptance));
     MLA_TRY(continuations,
             readAll<ContinuationRecord>(root, schema::continuations, readContinuations));
+    MLA_TRY(chatPrompts, readAll<ChatPromptRecord>(root, schema::chatPrompts, readChatPrompts));
     study.created = std::move(created);
     study.software = std::move(software);
     study.checkpoints = std::move(checkpoints);
@@ -375,6 +241,7 @@ Result<StudyData> readStudy(const h5::Group& root)
     study.runs = std::move(runs);
     study.acceptance = std::move(acceptance);
     study.continuations = std::move(continuations);
+    study.chatPrompts = std::move(chatPrompts);
     return study;
 }
 

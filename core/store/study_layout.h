@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Records to and from HDF5 groups; used by study.cpp only. Errors name the HDF5 path.
+// Records to and from HDF5 groups; used within the store only. Errors name the HDF5 path.
 #pragma once
 
 #include "core/store/h5.h"
@@ -13,6 +13,13 @@ Result<StudyData> readStudy(const h5::Group& root);
 
 Status writeLayer(h5::Group& group, const LayerRecord& record);
 Result<LayerRecord> readLayer(const h5::Group& group);
+
+Status writeAcceptance(h5::Group& group, const AcceptanceRecord& row);
+Result<AcceptanceRecord> readAcceptance(const h5::Group& group);
+Status writeContinuations(h5::Group& group, const ContinuationRecord& record);
+Result<ContinuationRecord> readContinuations(const h5::Group& group);
+Status writeChatPrompts(h5::Group& group, const ChatPromptRecord& record);
+Result<ChatPromptRecord> readChatPrompts(const h5::Group& group);
 
 /// Short texts are attributes, long ones and those with NUL characters datasets of the same name.
 Status putText(h5::Group& group, const std::string& name, const std::string& text);

@@ -32,7 +32,7 @@ AcceptanceRow describe(const StudyData& study, const AcceptanceRecord& record)
     row.target = text(record.target);
     row.task = text(record.task);
     row.backend = text(record.backend);
-    row.method = text(record.method);
+    row.method = text(record.method + (record.chatTemplate ? ", chat template" : ""));
     row.k = record.k;
     row.tokensPerSecond = record.tokensPerSecond;
     return row;
