@@ -103,26 +103,4 @@ bool Tokenizer::isSpecial(int id) const
     return m_backend->isSpecial(id);
 }
 
-Result<int> countCommonTokens(const Tokenizer& target, const Tokenizer& draft)
-{
-    const auto name = [](const std::optional<std::string>& token) {
-        return token ? "'" + *token + "'" : std::string("nothing");
-    };
-    const int common = std::min(target.size(), draft.size());
-    for (int id = 0; id < common; ++id) {
-        const auto ours = target.tokenOf(id), theirs = draft.tokenOf(id);
-        if (ours != theirs)
-            return badInput("the tokenizers differ: id " + std::to_string(id) + " is " +
-                                name(ours) + " in the target and " + name(theirs) + " in the draft",
-                            {}, "speculative decoding needs one token table");
-    }
-    return common;
-}
-
-Status checkSameTokens(const Tokenizer& target, const Tokenizer& draft)
-{
-    MLA_CHECK(countCommonTokens(target, draft));
-    return {};
-}
-
 } // namespace mla

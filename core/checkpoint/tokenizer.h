@@ -48,12 +48,4 @@ private:
     std::shared_ptr<const tok::TokenizerBackend> m_backend;
 };
 
-/// How many ids two models have in common, if they share one token table as speculative decoding
-/// needs: every id below the smaller size has the same token string in both (or none in both).
-/// Sizes may differ (padding): ids from the returned count on must not be proposed nor accepted.
-/// The first differing id and both its tokens are named in the error.
-Result<int> countCommonTokens(const Tokenizer& target, const Tokenizer& draft);
-/// The same check where the count does not matter.
-Status checkSameTokens(const Tokenizer& target, const Tokenizer& draft);
-
 } // namespace mla

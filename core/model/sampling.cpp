@@ -34,13 +34,20 @@ Status checkIds(const ModelConfig& config, const std::vector<int>& ids, std::int
 
 torch::Tensor allowedLogits(const torch::Tensor& logits, const StopRule& stop, int produced)
 {
+    constexpr float never = -std::numeric_limits<float>::infinity();
+    const VocabularyMask& known = stop.vocabulary;
+    torch::Tensor allowed = logits;
+    if (known.size > 0 && known.size < logits.size(-1))
+        allowed = allowed.narrow(-1, 0, known.size);
+    if (known.holes.defined() && known.holes.numel() > 0)
+        allowed = allowed.index_fill(-1, known.holes.to(logits.device()), never);
     if (produced >= stop.minNewTokens || stop.eosIds.empty())
-        return logits;
-    torch::Tensor masked = logits.clone();
+        return allowed;
+    allowed = allowed.clone();
     for (const int id : stop.eosIds)
-        if (id < masked.size(-1))
-            masked.select(-1, id).fill_(-std::numeric_limits<float>::infinity());
-    return masked;
+        if (id < allowed.size(-1))
+            allowed.select(-1, id).fill_(never);
+    return allowed;
 }
 
 torch::Tensor greedyTokens(const torch::Tensor& logits, const StopRule& stop, int produced)

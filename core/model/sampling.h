@@ -12,13 +12,22 @@
 namespace mla
 {
 
+/// Ids that may be chosen at all; the others (padding rows, tokens that the other model of a pair
+/// lacks) count as having a logit of -inf.
+struct VocabularyMask {
+    std::int64_t size = 0; ///< ids from it on are never chosen; 0 = no limit
+    torch::Tensor holes;   ///< [n] int64: ids below `size` that are not either; may be undefined
+};
+
 struct StopRule {
     std::vector<int> eosIds;
     int minNewTokens = 0; ///< EOS is kept out until that many tokens were produced
+    VocabularyMask vocabulary;
     [[nodiscard]] bool isEos(int id) const;
 };
 
-/// The logits that a choice is made from: while `produced` < minNewTokens the eos ids are at -inf.
+/// The logits [.., V] that a choice is made from: cut to the vocabulary's size, its holes at -inf,
+/// and the eos ids too while `produced` < minNewTokens.
 torch::Tensor allowedLogits(const torch::Tensor& logits, const StopRule& stop, int produced);
 
 /// Greedy choice per row of logits [.., V], as int64 [..]: the lowest id of equal maxima,

@@ -4,40 +4,94 @@
 #include <algorithm>
 #include <set>
 
+#include "core/pipeline/chat_prompts.h"
+
 namespace mla
 {
 
-Result<std::vector<TaskPrompts>> loadTasks(const AcceptSettings& settings,
-                                           const Tokenizer& tokenizer, const ModelConfig& target)
+namespace
 {
-    std::vector<TaskPrompts> tasks;
-    for (const std::filesystem::path& path : settings.tasks) {
-        MLA_TRY(lines, readJsonLines(path));
-        TaskPrompts task{path.stem().string(), {}};
-        for (const std::string& line : lines) {
-            if (settings.limit && static_cast<int>(task.prompts.size()) >= *settings.limit)
-                break;
-            MLA_TRY(text, recordText(line, path.string()));
-            std::vector<int> ids = tokenizer.encode(text);
-            if (settings.maxPromptTokens &&
-                ids.size() > static_cast<std::size_t>(*settings.maxPromptTokens))
-                ids.resize(static_cast<std::size_t>(*settings.maxPromptTokens));
-            const std::size_t number = task.prompts.size() + 1;
-            if (ids.empty())
-                return badInput("prompt " + std::to_string(number) + " encodes to no token",
-                                path.string());
-            if (static_cast<int>(ids.size()) + settings.maxNewTokens > target.contextLength())
-                return badInput("prompt " + std::to_string(number) + " has " +
-                                    std::to_string(ids.size()) + " tokens: with " +
-                                    std::to_string(settings.maxNewTokens) +
-                                    " new ones it exceeds the context of " +
-                                    std::to_string(target.contextLength()),
-                                path.string(), "cut prompts with --max-prompt-tokens");
-            task.prompts.push_back(std::move(ids));
-        }
-        tasks.push_back(std::move(task));
+
+using Texts = std::vector<std::string>;
+
+Result<Texts> readTask(const std::filesystem::path& path, std::optional<int> limit)
+{
+    MLA_TRY(lines, readJsonLines(path));
+    Texts texts;
+    for (const std::string& line : lines) {
+        if (limit && static_cast<int>(texts.size()) >= *limit)
+            break;
+        MLA_TRY(text, recordText(line, path.string()));
+        texts.push_back(std::move(text));
     }
-    return tasks;
+    return texts;
+}
+
+std::vector<int> encodePrompt(const Tokenizer& tokenizer, const std::string& text,
+                              std::optional<int> longest)
+{
+    std::vector<int> ids = tokenizer.encode(text);
+    if (longest && ids.size() > static_cast<std::size_t>(*longest))
+        ids.resize(static_cast<std::size_t>(*longest));
+    return ids;
+}
+
+Status checkLengths(const TaskPrompts& task, const std::filesystem::path& path, int newTokens,
+                    int context)
+{
+    for (std::size_t i = 0; i < task.prompts.size(); ++i) {
+        const std::string prompt = "prompt " + std::to_string(i + 1);
+        const std::size_t size = task.prompts[i].size();
+        if (size == 0)
+            return badInput(prompt + " encodes to no token", path.string());
+        if (static_cast<int>(size) + newTokens > context)
+            return badInput(
+                prompt + " has " + std::to_string(size) + " tokens: with " +
+                    std::to_string(newTokens) +
+                    " new ones it exceeds the context of " + std::to_string(context),
+                path.string(), "cut prompts with --max-prompt-tokens");
+    }
+    return {};
+}
+
+} // namespace
+
+Result<LoadedTasks> loadTasks(JobContext& job, const AcceptRequest& request,
+                              const Tokenizer& tokenizer, const ModelConfig& target)
+{
+    const AcceptSettings& settings = request.settings;
+    LoadedTasks loaded;
+    Texts chats; // of all tasks, so that they are rendered in one go
+    for (const std::filesystem::path& path : settings.tasks) {
+        MLA_TRY(texts, readTask(path, settings.limit));
+        TaskPrompts task{path.stem().string(), {}};
+        for (const std::string& text : texts) {
+            if (!settings.chatTemplate) {
+                task.prompts.push_back(encodePrompt(tokenizer, text, settings.maxPromptTokens));
+                continue;
+            }
+            // The text is cut, not what the template makes of it: that must keep its end.
+            MLA_TRY(cut, settings.maxPromptTokens
+                             ? cutText(tokenizer, text, *settings.maxPromptTokens)
+                             : Result<std::string>(text));
+            chats.push_back(std::move(cut));
+            task.prompts.emplace_back();
+        }
+        loaded.tasks.push_back(std::move(task));
+    }
+    if (settings.chatTemplate) {
+        MLA_TRY(chat,
+                chatPromptIds(job, request.target, chats, request.study, request.compute.python));
+        std::size_t next = 0;
+        for (TaskPrompts& task : loaded.tasks)
+            for (std::vector<int>& prompt : task.prompts)
+                prompt = std::move(chat.ids[next++]);
+        loaded.warnings = std::move(chat.warnings);
+    }
+    for (std::size_t i = 0; i < loaded.tasks.size(); ++i)
+        MLA_CHECK(checkLengths(loaded.tasks[i], settings.tasks[i], settings.maxNewTokens,
+                               target.contextLength()));
+    return loaded;
 }
 
 namespace

@@ -6,13 +6,12 @@
 #include <numeric>
 
 #include "core/base/sha256.h"
-#include "core/checkpoint/tokenizer.h"
 #include "core/evaluate/replay.h"
 #include "core/evaluate/speculative.h"
 #include "core/export/imported_draft.h"
 #include "core/model/sampling.h"
 #include "core/model/tensors.h"
-#include "core/pipeline/accept_prompts.h"
+#include "core/pipeline/accept_pair.h"
 #include "core/pipeline/run_support.h"
 #include "core/store/study.h"
 
@@ -49,6 +48,7 @@ public:
 
 private:
     Status open();
+    Status loadModels();
     Result<AcceptRow> measureTask(const TaskPrompts& task, std::vector<StepCount>& steps,
                                   std::int64_t& plainSteps);
     /// The target's own greedy continuations: from the study, or generated and stored there.
@@ -67,9 +67,9 @@ private:
 
     JobContext& m_job;
     const AcceptRequest& m_request;
-    std::optional<Checkpoint> m_targetFiles, m_draftFiles;
+    std::optional<AcceptPair> m_pair;
     std::optional<Decoder> m_target, m_draft;
-    std::string m_targetFingerprint, m_runId, m_method;
+    std::string m_method;
     StopRule m_stop;
     torch::Device m_device = torch::kCPU;
     int m_workers = 1;
@@ -84,42 +84,37 @@ Status AcceptRun::open()
     MLA_TRY(device, resolveDevice(m_request.compute.device));
     m_device = device;
     m_workers = workerCount(m_request.compute, m_device);
-    MLA_TRY(target, Checkpoint::open(m_request.target));
-    MLA_TRY(draft, Checkpoint::open(m_request.draft));
-    MLA_TRY(targetTokens, Tokenizer::open(m_request.target));
-    MLA_TRY(draftTokens, Tokenizer::open(m_request.draft));
-    MLA_CHECK(checkSameTokens(targetTokens, draftTokens));
-    if (target.config().vocabSize != draft.config().vocabSize)
-        return badInput("vocab_size differs: " + std::to_string(target.config().vocabSize) +
-                            " in the target, " + std::to_string(draft.config().vocabSize) +
-                            " in the draft",
-                        m_request.draft.string());
-    MLA_TRY(fingerprint, target.fingerprint());
-    m_targetFingerprint = std::move(fingerprint);
-    m_runId = "original";
-    if (draft.config().isMla()) {
-        MLA_TRY(meta, draftMeta(draft));
-        m_runId = meta.runId;
-    }
-    m_targetFiles = std::move(target);
-    m_draftFiles = std::move(draft);
-    m_stop = {m_targetFiles->config().eosTokenIds, settings().minNewTokens};
-    MLA_TRY(targetModel, Decoder::load(*m_targetFiles, m_device));
+    MLA_TRY(pair, openPair(m_request));
+    m_pair = std::move(pair);
+    m_stop = {m_pair->target.config().eosTokenIds, settings().minNewTokens, {}};
+    if (const SharedTokens& shared = m_pair->shared; !shared.whole)
+        m_stop.vocabulary = {shared.size, torch::tensor(shared.holes, torch::kInt64).to(m_device)};
+    return {};
+}
+
+Status AcceptRun::loadModels()
+{
+    MLA_TRY(targetModel, Decoder::load(m_pair->target, m_device));
     m_target = std::move(targetModel);
     std::error_code ignored;
     if (fs::equivalent(m_request.target, m_request.draft, ignored)) {
         m_draft = m_target; // tensors are shared
-    } else {
-        MLA_TRY(draftModel, Decoder::load(*m_draftFiles, m_device));
-        m_draft = std::move(draftModel);
+        return {};
     }
+    MLA_TRY(draftModel, Decoder::load(m_pair->draft, m_device));
+    m_draft = std::move(draftModel);
     return {};
 }
 
 std::string AcceptRun::continuationId(const TaskPrompts& task) const
 {
-    std::string key = m_targetFingerprint + "|" + std::to_string(settings().maxNewTokens) + "|" +
-                      std::to_string(settings().minNewTokens);
+    std::string key = m_pair->targetFingerprint + "|" + std::to_string(settings().maxNewTokens) +
+                      "|" + std::to_string(settings().minNewTokens);
+    if (const SharedTokens& shared = m_pair->shared; !shared.whole) {
+        key += "|of " + std::to_string(shared.size);
+        for (const int hole : shared.holes)
+            key += "-" + std::to_string(hole);
+    }
     for (const std::vector<int>& prompt : task.prompts) {
         key += "|";
         for (const int id : prompt)
@@ -229,7 +224,7 @@ Result<AcceptRow> AcceptRun::measureTask(const TaskPrompts& task, std::vector<St
     const int count = static_cast<int>(task.prompts.size());
     std::vector<PromptOutcome> outcomes(task.prompts.size());
     std::atomic<int> done = 0;
-    m_job.emitEvent(StageStarted{"accept", count, "prompts", m_runId});
+    m_job.emitEvent(StageStarted{"accept", count, "prompts", m_pair->runId});
     MLA_CHECK(parallelFor(m_job, count, m_workers, [&](int index) -> Status {
         const auto i = static_cast<std::size_t>(index);
         MLA_TRY(outcome, replaying() ? replayed(task.prompts[i], greedy[i], index)
@@ -273,10 +268,11 @@ Status AcceptRun::store(const TaskPrompts& task, const AcceptRow& row,
         return {};
     AcceptanceRecord record;
     record.target = checkpointId(m_request.target);
-    record.run = m_runId;
+    record.run = m_pair->runId;
     record.task = task.name;
     record.method = m_method;
     record.k = settings().k;
+    record.chatTemplate = settings().chatTemplate;
     record.seed = m_request.compute.seed;
     record.tokens = row.tokens;
     record.wallTime = seconds;
@@ -289,11 +285,12 @@ Status AcceptRun::store(const TaskPrompts& task, const AcceptRow& row,
         record.drafted.push_back(step.drafted);
         record.accepted.push_back(step.accepted);
     }
-    record.id = m_runId + "|" + record.target + "|" + task.name + "|" + m_method + "|k" +
-                std::to_string(record.k) + "|n" + std::to_string(settings().maxNewTokens);
+    record.id = m_pair->runId + "|" + record.target + "|" + task.name + "|" + m_method + "|k" +
+                std::to_string(record.k) + "|n" + std::to_string(settings().maxNewTokens) +
+                (settings().chatTemplate ? "|chat" : "");
     return updateStudy(*m_request.study, [&](StudyData& study) -> Status {
         study.software = softwareText();
-        study.put(describeCheckpoint(*m_targetFiles, m_targetFingerprint));
+        study.put(describeCheckpoint(m_pair->target, m_pair->targetFingerprint));
         study.put(std::move(record));
         return {};
     });
@@ -333,12 +330,17 @@ AcceptRow AcceptRun::pooled(const std::vector<AcceptRow>& rows,
 Result<AcceptOutcome> AcceptRun::run()
 {
     MLA_CHECK(open());
-    MLA_TRY(tokenizer, Tokenizer::open(m_request.target));
-    MLA_TRY(tasks, loadTasks(settings(), tokenizer, m_targetFiles->config()));
+    MLA_TRY(loaded, loadTasks(m_job, m_request, m_pair->tokenizer, m_pair->target.config()));
+    const std::vector<TaskPrompts>& tasks = loaded.tasks;
+    MLA_CHECK(checkPrompts(*m_pair, tasks));
+    MLA_CHECK(loadModels());
     AcceptOutcome outcome;
-    if (m_draftFiles->config().isMla() && !isImported(*m_draftFiles)) {
+    outcome.warnings = m_pair->warnings;
+    outcome.warnings.insert(outcome.warnings.end(), loaded.warnings.begin(), loaded.warnings.end());
+    if (m_pair->draft.config().isMla() && !isImported(m_pair->draft)) {
         MLA_TRY(calibration, loadCalibration(m_request.draft / "calibration.safetensors"));
-        outcome.warnings = overlapWarnings(tasks, calibration);
+        const std::vector<std::string> overlaps = overlapWarnings(tasks, calibration);
+        outcome.warnings.insert(outcome.warnings.end(), overlaps.begin(), overlaps.end());
     }
     std::vector<std::vector<StepCount>> steps;
     for (const TaskPrompts& task : tasks) {

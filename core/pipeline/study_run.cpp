@@ -8,6 +8,7 @@
 #include "core/base/file.h"
 #include "core/checkpoint/tokenizer.h"
 #include "core/model/tensors.h"
+#include "core/pipeline/accept_prompts.h"
 #include "core/pipeline/internal.h"
 #include "core/pipeline/run_support.h"
 #include "core/store/study.h"
@@ -37,6 +38,7 @@ public:
 private:
     Status prepare();
     Status perplexityWindows();
+    Status renderPrompts();
     [[nodiscard]] fs::path target() const
     {
         return m_plan.target.empty() ? m_plan.checkpoint : m_plan.target;
@@ -97,8 +99,24 @@ Status StudyRun::prepare()
         return computeFailed("cannot create: " + error.message(), partsRoot(m_plan.study).string());
     StudyPlan resumed = m_plan;
     resumed.resume = true;
-    return writeFileAtomically(partsRoot(m_plan.study) / "plan.json",
-                               toJson(resumed).dump(2) + "\n");
+    MLA_CHECK(
+        writeFileAtomically(partsRoot(m_plan.study) / "plan.json", toJson(resumed).dump(2) + "\n"));
+    return renderPrompts();
+}
+
+/// What could refuse the chat template does so now, not after hours of refinement; the study keeps
+/// the prompts.
+Status StudyRun::renderPrompts()
+{
+    if (!m_plan.accept.chatTemplate || m_plan.accept.tasks.empty())
+        return {};
+    MLA_TRY(config, readModelConfig(target()));
+    MLA_TRY(tokenizer, Tokenizer::open(target()));
+    const AcceptRequest request{target(), m_plan.checkpoint, m_plan.accept, m_plan.compute,
+                                m_plan.study};
+    MLA_TRY(tasks, loadTasks(m_job, request, tokenizer, config));
+    (void)tasks;
+    return {};
 }
 
 Result<bool> StudyRun::finished(const std::string& runId, const std::string& settingsKey,
@@ -171,12 +189,13 @@ Status StudyRun::accept(const fs::path& draft)
 }
 
 /// Acceptance of a run pooled over its tasks' raw steps.
-AcceptanceMetrics pooledAcceptance(const StudyData& study, const std::string& runId, int k)
+AcceptanceMetrics pooledAcceptance(const StudyData& study, const std::string& runId,
+                                   const AcceptSettings& settings)
 {
     std::vector<StepCount> steps;
     int offset = 0;
     for (const AcceptanceRecord& record : study.acceptance) {
-        if (record.run != runId)
+        if (record.run != runId || record.chatTemplate != settings.chatTemplate)
             continue;
         int last = -1;
         for (std::size_t i = 0; i < record.drafted.size(); ++i) {
@@ -185,7 +204,7 @@ AcceptanceMetrics pooledAcceptance(const StudyData& study, const std::string& ru
         }
         offset += last + 1;
     }
-    return acceptanceMetrics(steps, k);
+    return acceptanceMetrics(steps, settings.k);
 }
 
 Result<StudyOutcome> StudyRun::summary() const
@@ -193,7 +212,7 @@ Result<StudyOutcome> StudyRun::summary() const
     MLA_TRY(study, loadStudy(m_plan.study));
     StudyOutcome outcome;
     const auto add = [&](const std::string& runId, SummaryRow row) {
-        const AcceptanceMetrics metrics = pooledAcceptance(study, runId, m_plan.accept.k);
+        const AcceptanceMetrics metrics = pooledAcceptance(study, runId, m_plan.accept);
         row.acceptanceRate = metrics.acceptanceRate;
         row.meanAcceptanceLength = metrics.meanAcceptanceLength;
         outcome.rows.push_back(std::move(row));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The tokenizer of a GGUF file gives the ids of the tokenizer.json that the model had, and so does
 // the tokenizer.json written from it. Expected ids are the `tokenizers` library's.
+#include "core/checkpoint/token_pair.h"
 #include "core/checkpoint/tokenizer.h"
 #include "core/checkpoint/tokenizer_gguf.h"
 #include "tests/support/gguf_tokenizer_file.h"
@@ -180,7 +181,9 @@ private:
         QVERIFY2(again.ok(), again ? "" : again.error().text().c_str());
         difference = compareWithGolden(*again, cases, answers);
         QVERIFY2(difference.empty(), difference.c_str());
-        QVERIFY(mla::checkSameTokens(*tokenizer, *again).ok());
+        const auto shared =
+            mla::sharedTokens({*tokenizer, tokenizer->size()}, {*again, again->size()});
+        QVERIFY(shared.ok() && shared->whole);
     }
 
     QTemporaryDir m_directory;

@@ -10,8 +10,6 @@
 #include <QTemporaryDir>
 #include <QtTest>
 
-using mla::checkSameTokens;
-using mla::countCommonTokens;
 using mla::ErrorCode;
 using mla::Tokenizer;
 using nlohmann::json;
@@ -55,7 +53,6 @@ private Q_SLOTS:
     void regexClasses_data();
     void regexClasses();
     void longRepeatsAreFast();
-    void sameTokens();
 
 private:
     std::string write(const std::string& text)
@@ -297,24 +294,6 @@ void TokenizerTest::longRepeatsAreFast()
     const double seconds = static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC;
     QCOMPARE(ids, Ids(1250, 11));
     QVERIFY2(seconds < 5, "merging is not n log n"); // 0.05 s; a quadratic merge takes minutes
-}
-
-void TokenizerTest::sameTokens()
-{
-    const auto target = open(tiny());
-    json longer = tiny();
-    longer["added_tokens"] = json::array({added("<pad>", 5)});
-    QVERIFY(checkSameTokens(*target, *open(longer)).ok());
-    QVERIFY(checkSameTokens(*open(longer), *target).ok());
-    QCOMPARE(countCommonTokens(*target, *open(longer)).value(), 5); // id 5 is to be masked
-    QCOMPARE(countCommonTokens(*open(longer), *open(longer)).value(), 6);
-    json other = tiny();
-    other["model"]["vocab"] = {{"a", 0}, {"b", 1}, {"c", 2}, {"bc", 3}, {"abd", 4}};
-    const auto status = checkSameTokens(*target, *open(other));
-    QVERIFY(!status);
-    QCOMPARE(status.error().code, ErrorCode::BadInput);
-    for (const char* part : {"id 4", "'abc'", "'abd'"})
-        QVERIFY2(status.error().message.find(part) != std::string::npos, part);
 }
 
 QTEST_APPLESS_MAIN(TokenizerTest)
