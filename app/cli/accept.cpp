@@ -123,6 +123,7 @@ public:
             rows.push_back(rowJson(row));
         return Output{{{"rows", std::move(rows)},
                        {"pooled", rowJson(outcome.pooled)},
+                       {"chat_template", m_request.settings.chatTemplate},
                        {"warnings", outcome.warnings}},
                       describe(outcome),
                       outcome.warnings};
@@ -150,6 +151,7 @@ private:
             .add_option("--max-prompt-tokens", settings.maxPromptTokens, "cut prompts to this many")
             ->type_name("N")
             ->check(atLeast(1));
+        addChatOptions(parser, settings.chatTemplate, common.compute.python);
         parser.add_option("--limit", settings.limit, "prompts per task")
             ->type_name("N")
             ->check(atLeast(1))

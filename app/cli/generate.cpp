@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "app/cli/command.h"
 #include "app/cli/options.h"
+#include "core/backends/chat_template.h"
 #include "core/checkpoint/tokenizer.h"
 #include "core/pipeline/pipeline.h"
 
@@ -56,7 +57,9 @@ public:
         parser
             .add_flag("--no-special", m_noSpecial,
                       "encode the prompt without the special tokens that the tokenizer adds")
-            ->needs(m_promptOption);
+            ->needs(m_promptOption)
+            ->excludes(
+                addChatOptions(parser, m_chat, common.compute.python)->needs(m_promptOption));
     }
     Result<Output> run(JobContext& job) override
     {
@@ -71,7 +74,11 @@ public:
             return tokenizer.error();
         m_request.model = m_model;
         m_request.compute = common.compute;
-        m_request.ids = prompted ? tokenizer->encode(m_prompt, !m_noSpecial) : std::move(ids);
+        if (prompted) {
+            MLA_TRY(encoded, encodePrompt(job, *tokenizer));
+            ids = std::move(encoded);
+        }
+        m_request.ids = std::move(ids);
         if (m_request.ids.empty())
             return usageError("there is no token to continue: the prompt is empty");
         MLA_TRY(fresh, generateTokens(job, m_request));
@@ -80,9 +87,17 @@ public:
     }
 
 private:
+    Result<std::vector<int>> encodePrompt(JobContext& job, const Tokenizer& tokenizer) const
+    {
+        if (!m_chat)
+            return tokenizer.encode(m_prompt, !m_noSpecial);
+        MLA_TRY(rendered, renderChat(job, m_model, {m_prompt}, common.compute.python));
+        return std::move(rendered.ids.front());
+    }
+
     std::string m_model, m_prompt, m_ids;
     GenerateRequest m_request;
-    bool m_noSpecial = false;
+    bool m_noSpecial = false, m_chat = false;
     CLI::Option *m_promptOption = nullptr, *m_idsOption = nullptr;
 };
 

@@ -100,6 +100,18 @@ CLI::Option* addStudyOption(CLI::App& parser, std::string& study)
         ->type_name("FILE.h5");
 }
 
+CLI::Option* addChatOptions(CLI::App& parser, bool& chatTemplate, std::string& python)
+{
+    CLI::Option* chat = parser.add_flag(
+        "--chat-template", chatTemplate,
+        "each prompt as a user's turn in the model's chat template, rendered\nby Transformers "
+        "(--python)");
+    parser.add_option("--python", python, "Python interpreter with Transformers")
+        ->type_name("FILE")
+        ->default_str("MLA_PYTHON, else what installer/setup.sh --python made");
+    return chat;
+}
+
 CLI::Validator atLeast(int least)
 {
     return CLI::Validator(

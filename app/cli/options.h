@@ -27,6 +27,9 @@ void addOutputOptions(CLI::App& parser, std::string& output, bool& overwrite);
 /// --study S.h5
 CLI::Option* addStudyOption(CLI::App& parser, std::string& study);
 
+/// --chat-template, and --python FILE that it needs.
+CLI::Option* addChatOptions(CLI::App& parser, bool& chatTemplate, std::string& python);
+
 /// Value checks; CLI11 puts the option's name before their messages.
 CLI::Validator atLeast(int least);
 CLI::Validator notNegative();
