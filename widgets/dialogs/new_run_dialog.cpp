@@ -204,7 +204,14 @@ FormSection* NewRunDialog::buildAcceptance()
     m_method->setAccessibleName(tr("Method"));
     m_method->setToolTip(tr("Replay counts on the target's own text; speculative runs the engine "
                             "and measures speed"));
+    m_chat = new QCheckBox(tr("in the target's c&hat template"), this);
+    m_chat->setToolTip(
+        tr("Each prompt becomes a user's turn. Transformers renders the template, in "
+           "the Python environment of installer/setup.sh --python or MLA_PYTHON"));
+    m_chat->setAccessibleName(tr("Prompts in the target's chat template"));
+    connect(m_chat, &QCheckBox::toggled, this, &NewRunDialog::check);
     section->addField(Field::Tasks, tr("T&asks"), m_tasks);
+    section->addField(Field::ChatTemplate, tr("Prompts"), m_chat);
     section->addRow(tr("Drafted a step, &k"),
                     inRow({m_k, new QLabel(tr("method"), section), m_method}));
     section->addRow(tr("New tokens"),
@@ -359,6 +366,7 @@ RunForm NewRunDialog::form() const
     form.accept.minNewTokens = std::min(m_minTokens->value(), m_newTokens->value());
     if (m_limit->value() > 0)
         form.accept.limit = m_limit->value();
+    form.accept.chatTemplate = m_chat->isChecked();
     form.accept.method = m_method->currentData().toString().toStdString();
     form.study = m_study->path();
     form.drafts = m_drafts->path();

@@ -77,7 +77,7 @@ private:
     QSpinBox *m_sequences = nullptr, *m_length = nullptr, *m_steps = nullptr, *m_batch = nullptr;
     QSpinBox *m_k = nullptr, *m_newTokens = nullptr, *m_minTokens = nullptr, *m_limit = nullptr;
     QSpinBox *m_seed = nullptr, *m_threads = nullptr;
-    QCheckBox *m_partialRope = nullptr, *m_functional = nullptr;
+    QCheckBox *m_partialRope = nullptr, *m_functional = nullptr, *m_chat = nullptr;
     QDoubleSpinBox* m_rate = nullptr;
     QComboBox *m_method = nullptr, *m_device = nullptr;
     QLabel* m_reason = nullptr;

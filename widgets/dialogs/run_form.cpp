@@ -6,6 +6,7 @@
 #include <QCoreApplication>
 #include <QFileInfo>
 
+#include "core/backends/python_environment.h"
 #include "widgets/common/conversion_text.h"
 #include "widgets/common/plain_text.h"
 
@@ -51,10 +52,12 @@ void checkModels(Issues& issues, const RunForm& form, const ModelState& checkpoi
     else if (target.status != S::Good)
         issues.block(Field::Target, tr("Reading the target…"));
     else if (checkpoint.status == S::Good && target.report.vocabSize != checkpoint.report.vocabSize)
-        issues.warn(Field::Target,
-                    tr("Vocabularies differ in size (%1 and %2); the tokenizers must agree.")
-                        .arg(target.report.vocabSize)
-                        .arg(checkpoint.report.vocabSize));
+        issues.warn(
+            Field::Target,
+            tr("Vocabularies differ in size (%1 and %2): the tokenizers must agree, and ids "
+               "that only one has are never chosen.")
+                .arg(target.report.vocabSize)
+                .arg(checkpoint.report.vocabSize));
 }
 
 /// The field that an issue of a converter's setting stands under.
@@ -138,6 +141,9 @@ void checkTasks(Issues& issues, const RunForm& form)
             issues.block(Field::Tasks, tr("Two task files are named %1.").arg(name));
         names << name;
     }
+    if (form.accept.chatTemplate && !form.tasks.isEmpty())
+        if (const auto python = findPython(form.compute.python); !python)
+            issues.block(Field::ChatTemplate, text(python.error().text()));
     if (form.tasks.isEmpty())
         issues.warn(Field::Tasks, tr("Without tasks acceptance is not measured."));
 }

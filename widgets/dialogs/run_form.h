@@ -56,6 +56,7 @@ enum class Field {
     Objectives,
     Refinement,
     Tasks,
+    ChatTemplate,
     Study,
     Drafts
 };
