@@ -44,7 +44,8 @@ StudyPlan unusualPlan()
     plan.accept.backend = "hf";
     plan.accept.temperature = 0.5;
     plan.perplexityText = "held-out.txt";
-    plan.compute = {"cpu", 2, std::numeric_limits<std::uint64_t>::max()};
+    plan.accept.chatTemplate = true;
+    plan.compute = {"cpu", 2, std::numeric_limits<std::uint64_t>::max(), "/opt/bin/python3"};
     plan.resume = true;
     return plan;
 }
@@ -99,6 +100,8 @@ void TestSettings::planSurvivesJson()
     QCOMPARE(read->conversions.at(1).ropeSelect, std::string("distance-weighted"));
     QCOMPARE(read->refine.layers->last, 5);
     QCOMPARE(*read->accept.limit, 7);
+    QVERIFY(read->accept.chatTemplate);
+    QCOMPARE(read->compute.python, std::string("/opt/bin/python3"));
     QCOMPARE(read->accept.tasks.at(1), std::filesystem::path("t/two.jsonl"));
     QCOMPARE(read->compute.seed, std::numeric_limits<std::uint64_t>::max());
 }

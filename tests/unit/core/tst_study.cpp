@@ -93,7 +93,7 @@ public:
         return *this << v.id << v.target << v.run << v.task << v.backend << v.method << v.k
                      << v.temperature << v.seed << v.tokens << v.wallTime << v.settingsJson
                      << v.tokensPerSecond << v.identicalToGreedy << v.prompt << v.drafted
-                     << v.accepted << v.plainSteps;
+                     << v.accepted << v.plainSteps << v.chatTemplate;
     }
     template <typename T>
     Dump& operator<<(const std::vector<T>& values)
@@ -143,6 +143,7 @@ private Q_SLOTS:
     void init() { QVERIFY(m_folder.isValid()); }
     void roundTrip();
     void savedTwiceIsEqualByteForByte();
+    void chatPrompts();
     void layerRoundTrip();
     void longTexts();
     void names();
@@ -181,6 +182,33 @@ void TestStudy::savedTwiceIsEqualByteForByte()
     QVERIFY(saveStudy(path("one.h5"), test::sampleStudy()).ok());
     QVERIFY(saveStudy(path("two.h5"), test::sampleStudy()).ok());
     QCOMPARE(readFile(path("one.h5")).value(), readFile(path("two.h5")).value());
+}
+
+void TestStudy::chatPrompts()
+{
+    StudyData study = test::sampleStudy();
+    study.acceptance[1].chatTemplate = true;
+    ChatPromptRecord record{"abc",        "toy",     "transformers 5.19.0",
+                            {"aa", "bb"}, {0, 2, 5}, {1, 9, 1, 8, 7}};
+    study.put(record);
+    QVERIFY(saveStudy(path("chat.h5"), study).ok());
+    const auto read = loadStudy(path("chat.h5"));
+    QVERIFY2(read.ok(), reason(read).c_str());
+    QVERIFY(read->acceptance[1].chatTemplate && !read->acceptance[0].chatTemplate);
+    QCOMPARE(read->chatPrompts.size(), std::size_t{1});
+    const ChatPromptRecord& back = read->chatPrompts[0];
+    QCOMPARE(back.id, record.id);
+    QCOMPARE(back.checkpoint, record.checkpoint);
+    QCOMPARE(back.software, record.software);
+    QCOMPARE(back.prompts, record.prompts);
+    QCOMPARE(back.offsets, record.offsets);
+    QCOMPARE(back.ids, record.ids);
+    for (const std::vector<std::int32_t>& offsets :
+         {std::vector<std::int32_t>{0, 2}, {0, 2, 9}, {0, 6, 5}, {1, 2, 5}}) {
+        record.offsets = offsets;
+        study.put(record);
+        QVERIFY(!saveStudy(path("chat.h5"), study).ok());
+    }
 }
 
 void TestStudy::layerRoundTrip()

@@ -97,6 +97,7 @@ private slots:
     void aModelThatAConverterRefuses();
     void settingsFromElsewhereStay();
     void filesAreChecked();
+    void chatTemplateNeedsPython();
     void planHoldsTheForm();
     void dialogInspectsWhatIsTyped();
     void dialogShowsWhyItCannotStart();
@@ -236,6 +237,27 @@ void NewRunDialogTest::filesAreChecked()
     QCOMPARE(blocking(form, Field::Study).size(), 1);
     form.drafts = task;
     QCOMPARE(blocking(form, Field::Drafts).size(), 1);
+}
+
+void NewRunDialogTest::chatTemplateNeedsPython()
+{
+    QTemporaryDir folder;
+    const QString task = folder.filePath("tales.jsonl");
+    QVERIFY(QFile(task).open(QIODevice::WriteOnly));
+    RunForm form = validForm();
+    form.tasks = {task};
+    form.accept.chatTemplate = true;
+    const QByteArray python = qgetenv("MLA_PYTHON");
+    qputenv("MLA_PYTHON", "/no/python");
+    QCOMPARE(blocking(form, Field::ChatTemplate).size(), 1);
+    QVERIFY(blocking(form, Field::ChatTemplate).at(0).contains("/no/python"));
+    qputenv("MLA_PYTHON", "/bin/sh"); // anything that runs; what it is turns out later
+    QVERIFY(startable(form));
+    QVERIFY(planFromForm(form).accept.chatTemplate);
+    form.tasks.clear(); // nothing is rendered
+    qputenv("MLA_PYTHON", "/no/python");
+    QVERIFY(startable(form));
+    python.isNull() ? qunsetenv("MLA_PYTHON") : qputenv("MLA_PYTHON", python);
 }
 
 void NewRunDialogTest::planHoldsTheForm()
