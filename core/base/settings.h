@@ -16,7 +16,7 @@ struct ComputeSettings {
     std::string device = "auto"; ///< auto | cpu | cuda[:N]
     int threads = 0;             ///< worker threads; 0 = one per core. Never changes a result.
     std::uint64_t seed = 0;
-    std::string python; ///< interpreter with Transformers; empty = MLA_PYTHON, else setup.sh's
+    std::string python = {}; ///< interpreter with Transformers; empty = MLA_PYTHON, else setup.sh's
 };
 
 struct CalibrationSettings {
@@ -67,8 +67,8 @@ struct AcceptSettings {
     /// Each prompt is one user turn of the target's chat template, rendered by Transformers. Only
     /// the prompt's own text is cut then.
     bool chatTemplate = false;
-    std::optional<int> limit;           ///< prompts per task
-    std::string method;                 ///< replay | speculative; empty = replay (greedy)
+    std::optional<int> limit; ///< prompts per task
+    std::string method;       ///< replay | speculative; empty = replay (greedy)
     std::string backend = "native";
     double temperature = 0;
 };

@@ -22,7 +22,7 @@ struct VocabularyMask {
 struct StopRule {
     std::vector<int> eosIds;
     int minNewTokens = 0; ///< EOS is kept out until that many tokens were produced
-    VocabularyMask vocabulary;
+    VocabularyMask vocabulary = {};
     [[nodiscard]] bool isEos(int id) const;
 };
 
