@@ -25,9 +25,8 @@ struct LayerActivations {
 class ActivationStream
 {
 public:
-    static Result<ActivationStream> create(const Checkpoint& checkpoint,
-                                           const CalibrationSet& set, torch::Device device,
-                                           int workers);
+    static Result<ActivationStream> create(const Checkpoint& checkpoint, const CalibrationSet& set,
+                                           torch::Device device, int workers);
     /// The next layer, or nothing after the last. Layers come in order.
     Result<std::optional<LayerActivations>> next(JobContext& job);
 

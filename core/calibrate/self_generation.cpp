@@ -12,7 +12,8 @@ namespace mla
 namespace
 {
 
-constexpr int kBatch = 32; // sequences decoded together: each pass over the weights serves all of them
+constexpr int kBatch =
+    32; // sequences decoded together: each pass over the weights serves all of them
 constexpr std::uint64_t kSelfStream = 0x5e1f;
 
 } // namespace

@@ -7,8 +7,8 @@ namespace mla
 {
 
 /// How the block's keys map back to the source's head basis; fixed once converted. The
-/// `partial-rope` objective and the residual diagnostics need it. Unknown (both undefined) in drafts
-/// that TransMLA itself wrote.
+/// `partial-rope` objective and the residual diagnostics need it. Unknown (both undefined) in
+/// drafts that TransMLA itself wrote.
 struct KeyBasis {
     /// TransMLA [H, h, d_r]: pre-rope key of query head i = W_uk,i c + ropeMap_i k^R. Else
     /// undefined.

@@ -45,11 +45,10 @@ Status checkLengths(const TaskPrompts& task, const std::filesystem::path& path, 
         if (size == 0)
             return badInput(prompt + " encodes to no token", path.string());
         if (static_cast<int>(size) + newTokens > context)
-            return badInput(
-                prompt + " has " + std::to_string(size) + " tokens: with " +
-                    std::to_string(newTokens) +
-                    " new ones it exceeds the context of " + std::to_string(context),
-                path.string(), "cut prompts with --max-prompt-tokens");
+            return badInput(prompt + " has " + std::to_string(size) + " tokens: with " +
+                                std::to_string(newTokens) + " new ones it exceeds the context of " +
+                                std::to_string(context),
+                            path.string(), "cut prompts with --max-prompt-tokens");
     }
     return {};
 }

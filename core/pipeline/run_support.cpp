@@ -191,10 +191,11 @@ TokenWindows heldoutWindows(const CalibrationSet& set)
     return windows;
 }
 
-Result<std::map<std::string, StageRecord>>
-scoreStages(JobContext& job, const Checkpoint& original, const fs::path& draft,
-            const std::string& stage, const TokenWindows& windows, torch::Device device,
-            int workers)
+Result<std::map<std::string, StageRecord>> scoreStages(JobContext& job, const Checkpoint& original,
+                                                       const fs::path& draft,
+                                                       const std::string& stage,
+                                                       const TokenWindows& windows,
+                                                       torch::Device device, int workers)
 {
     job.emitEvent(StageStarted{"perplexity", 2 * static_cast<int>(windows.size()), "windows", {}});
     MLA_TRY(reference, Decoder::load(original, device));

@@ -56,10 +56,11 @@ TokenWindows heldoutWindows(const CalibrationSet& set);
 
 /// Perplexity of the original and of the draft on `windows`, and the draft's KL from the original;
 /// the draft's figures stand under `stage`.
-Result<std::map<std::string, StageRecord>>
-scoreStages(JobContext& job, const Checkpoint& original, const std::filesystem::path& draft,
-            const std::string& stage, const TokenWindows& windows, torch::Device device,
-            int workers);
+Result<std::map<std::string, StageRecord>> scoreStages(JobContext& job, const Checkpoint& original,
+                                                       const std::filesystem::path& draft,
+                                                       const std::string& stage,
+                                                       const TokenWindows& windows,
+                                                       torch::Device device, int workers);
 
 /// An open GQA checkpoint, or an error that says a draft was given where a source is needed.
 Result<Checkpoint> openSource(const std::filesystem::path& path);
