@@ -3,6 +3,8 @@
 
 #include <QAbstractButton>
 #include <QCoreApplication>
+#include <QFileDialog>
+#include <QFileInfo>
 #include <QMessageBox>
 #include <QPushButton>
 
@@ -55,6 +57,30 @@ void showAbout(QWidget* parent)
     box->setIconPixmap(applicationIcon().pixmap(64));
     box->setAttribute(Qt::WA_DeleteOnClose);
     box->open();
+}
+
+void askForStudyFile(QWidget* parent, const QString& start,
+                     const std::function<void(const QString&)>& chosen)
+{
+    auto* dialog =
+        new QFileDialog(parent, translated("Open study"), QFileInfo(start).absolutePath(),
+                        translated("Studies (*.h5);;All files (*)"));
+    dialog->setAttribute(Qt::WA_DeleteOnClose);
+    dialog->setFileMode(QFileDialog::ExistingFile);
+    QObject::connect(dialog, &QFileDialog::fileSelected, parent, chosen);
+    dialog->open();
+}
+
+void askForFigureFolder(QWidget* parent, const QString& start,
+                        const std::function<void(const QString&)>& chosen)
+{
+    auto* dialog = new QFileDialog(parent, translated("Folder for the figures (PDF, SVG and PNG)"),
+                                   QFileInfo(start).absolutePath());
+    dialog->setAttribute(Qt::WA_DeleteOnClose);
+    dialog->setFileMode(QFileDialog::Directory);
+    dialog->setOption(QFileDialog::ShowDirsOnly);
+    QObject::connect(dialog, &QFileDialog::fileSelected, parent, chosen);
+    dialog->open();
 }
 
 } // namespace mla::ui

@@ -3,7 +3,6 @@
 
 #include <QCloseEvent>
 #include <QDesktopServices>
-#include <QFileDialog>
 #include <QFileInfo>
 #include <QLabel>
 #include <QMenuBar>
@@ -23,6 +22,7 @@
 #include "widgets/common/recent_files.h"
 #include "widgets/common/theme.h"
 #include "widgets/pages/acceptance_page.h"
+#include "widgets/pages/checkpoint_page.h"
 #include "widgets/pages/jobs_page.h"
 #include "widgets/pages/refinement_page.h"
 #include "widgets/pages/rope_page.h"
@@ -41,7 +41,7 @@ const auto resumeOffer = QStringLiteral("resume"); // topic of notices
 
 Services coreServices()
 {
-    return {readStudy, inspectModel, runStudy};
+    return {readStudy, inspectModel, measureTensors, runStudy};
 }
 
 MainWindow::MainWindow(Services services, QWidget* parent)
@@ -89,8 +89,17 @@ void MainWindow::buildPages()
     m_studyPage = new StudyPage(m_document, m_selection, this);
     m_studyPage->setStartActions({m_open, m_newRun});
     addPage(QStringLiteral("study"), tr("Study"), m_studyPage);
-    addPage(QStringLiteral("refinement"), tr("Refinement"),
-            new RefinementPage(m_document, m_selection, m_jobs.live(), this));
+    m_checkpointPage = new CheckpointPage(m_document, m_selection, m_services.inspect,
+                                          m_services.measureTensors, this);
+    addPage(QStringLiteral("checkpoint"), tr("Checkpoint"), m_checkpointPage);
+    connect(m_checkpointPage, &CheckpointPage::runRequested, this,
+            [this](const QString& checkpoint, const ConvertSettings& settings) {
+                NewRunDialog* dialog = openRunDialog();
+                dialog->setCheckpoint(checkpoint);
+                dialog->setConversion(settings);
+            });
+    m_refinementPage = new RefinementPage(m_document, m_selection, m_jobs.live(), this);
+    addPage(QStringLiteral("refinement"), tr("Refinement"), m_refinementPage);
     addPage(QStringLiteral("spectra"), tr("Rank spectra"),
             new SpectraPage(m_document, m_selection, this));
     addPage(QStringLiteral("rope"), tr("RoPE residuals"),
@@ -235,13 +244,7 @@ void MainWindow::openStudy(const QString& path)
 
 void MainWindow::askForStudy()
 {
-    auto* dialog =
-        new QFileDialog(this, tr("Open study"), QFileInfo(m_document.path()).absolutePath(),
-                        tr("Studies (*.h5);;All files (*)"));
-    dialog->setAttribute(Qt::WA_DeleteOnClose);
-    dialog->setFileMode(QFileDialog::ExistingFile);
-    connect(dialog, &QFileDialog::fileSelected, this, &MainWindow::openStudy);
-    dialog->open();
+    askForStudyFile(this, m_document.path(), [this](const QString& path) { openStudy(path); });
 }
 
 NewRunDialog* MainWindow::openRunDialog()
@@ -264,6 +267,7 @@ void MainWindow::startPlan(const StudyPlan& plan)
 {
     m_document.expect(text(plan.study));
     m_jobs.start(plan);
+    m_docks->raisePage(m_refinementPage); // where its progress shows
 }
 
 void MainWindow::offerResume(const UnfinishedWork& work)
@@ -312,16 +316,10 @@ void MainWindow::revealFiles(JobId job)
 
 void MainWindow::exportAllFigures()
 {
-    auto* dialog = new QFileDialog(this, tr("Folder for the figures (PDF, SVG and PNG)"),
-                                   QFileInfo(m_document.path()).absolutePath());
-    dialog->setAttribute(Qt::WA_DeleteOnClose);
-    dialog->setFileMode(QFileDialog::Directory);
-    dialog->setOption(QFileDialog::ShowDirsOnly);
-    connect(dialog, &QFileDialog::fileSelected, this, [this](const QString& directory) {
+    askForFigureFolder(this, m_document.path(), [this](const QString& directory) {
         writeFigures(directory,
                      {QStringLiteral("pdf"), QStringLiteral("svg"), QStringLiteral("png")});
     });
-    dialog->open();
 }
 
 void MainWindow::writeFigures(const QString& directory, const QStringList& formats)

@@ -9,6 +9,7 @@
 #include "widgets/jobs/study_jobs.h"
 #include "widgets/models/selection_model.h"
 #include "widgets/models/study_document.h"
+#include "widgets/pages/tensor_view.h"
 #include "widgets/plots/figure_batch.h"
 
 class QLabel;
@@ -17,6 +18,7 @@ class QProgressBar;
 namespace mla::ui
 {
 
+class CheckpointPage;
 class DockArea;
 class JobsPage;
 class Page;
@@ -28,6 +30,7 @@ class StudyPage;
 struct Services {
     StudyLoader loadStudy;
     ModelInspector inspect;
+    TensorMeter measureTensors;
     StudyRunner runStudy;
 };
 [[nodiscard]] Services coreServices();
@@ -90,6 +93,8 @@ private:
     SelectionBar* m_selectionBar;
     RecentFiles* m_recent = nullptr;
     StudyPage* m_studyPage = nullptr;
+    CheckpointPage* m_checkpointPage = nullptr;
+    Page* m_refinementPage = nullptr;
     JobsPage* m_jobsPage = nullptr;
     QAction *m_newRun = nullptr, *m_open = nullptr, *m_export = nullptr, *m_cancel = nullptr,
             *m_reload = nullptr, *m_closeStudy = nullptr;

@@ -91,6 +91,14 @@ QPushButton* button(const QWidget& window, const QString& text)
     return nullptr;
 }
 
+QCheckBox* checkBox(const QWidget& window, const QString& text)
+{
+    for (QCheckBox* found : window.findChildren<QCheckBox*>())
+        if (QString(found->text()).remove(QLatin1Char('&')) == text)
+            return found;
+    return nullptr;
+}
+
 template <typename Widget>
 Widget* named(const QWidget& window, const QString& accessibleName)
 {
@@ -240,7 +248,7 @@ void WorkbenchTest::pointsArriveAndCancelAndResumeWork()
     QTRY_COMPARE(points(), std::size_t(11)); // held-out: steps 0 to 10
     pipeline.steps = 30;
     QTRY_COMPARE(points(), std::size_t(31));
-    QVERIFY(window.findChild<QCheckBox*>()->isChecked()); // follows the running job
+    QVERIFY(checkBox(window, "Follow the running job")->isChecked());
 
     QTRY_VERIFY(button(window, "Cancel")->isEnabled());
     QTest::mouseClick(button(window, "Cancel"), Qt::LeftButton);

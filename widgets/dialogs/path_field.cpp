@@ -67,6 +67,7 @@ void PathField::choose(const QStringList& paths)
 {
     m_edit->setText(paths.join(QStringLiteral(", ")));
     emit editedByUser();
+    emit chosen();
 }
 
 void PathField::browse()

@@ -27,6 +27,7 @@ public:
 signals:
     void changed();      ///< whenever the text is another one
     void editedByUser(); ///< typed, chosen or dropped
+    void chosen();       ///< chosen in the file dialog or dropped
 
 protected:
     bool eventFilter(QObject* watched, QEvent* event) override;
