@@ -68,7 +68,7 @@ CheckpointPage::CheckpointPage(StudyDocument& document, SelectionModel& selectio
     auto* splitter = new QSplitter(Qt::Horizontal, this);
     splitter->addWidget(buildConfig());
     splitter->addWidget(right);
-    splitter->setSizes({270, 730});
+    splitter->setSizes({300, 700});
     splitter->setStretchFactor(1, 1);
     for (QSplitter* each : {right, splitter})
         each->setChildrenCollapsible(false);
