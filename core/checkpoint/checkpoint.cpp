@@ -231,6 +231,11 @@ std::string Checkpoint::fileOf(const std::string& name) const
     return has(name) ? m_store->fileOf(name).filename().string() : std::string();
 }
 
+std::int64_t Checkpoint::storedBytes(const std::string& name) const
+{
+    return has(name) ? static_cast<std::int64_t>(m_store->raw(name).size()) : 0;
+}
+
 Result<std::span<const std::byte>> Checkpoint::bytes(const std::string& name) const
 {
     MLA_TRY(tensor, find(name));

@@ -47,6 +47,8 @@ public:
     [[nodiscard]] bool isPlain(const std::string& name) const;
     /// The name of the file that holds the tensor; empty for a name that is not there.
     [[nodiscard]] std::string fileOf(const std::string& name) const;
+    /// Bytes in the file, without scales of their own tensor; 0 for a name that is not there.
+    [[nodiscard]] std::int64_t storedBytes(const std::string& name) const;
     /// Only of a plain tensor.
     Result<std::span<const std::byte>> bytes(const std::string& name) const;
     /// Decodes a floating-point tensor, however it is stored, into as many numbers as its shape

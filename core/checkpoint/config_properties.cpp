@@ -56,10 +56,13 @@ void addRope(Properties& list, const RopeConfig& rope)
         list.add("low_freq_factor", rope.lowFreqFactor);
         list.add("high_freq_factor", rope.highFreqFactor);
     }
-    if (rope.type != RopeType::Linear)
+    if (rope.type == RopeType::Llama3 || rope.type == RopeType::Yarn)
         list.add("original_max_position_embeddings", rope.originalMaxPositionEmbeddings);
-    if (rope.attentionFactor != 1.0)
-        list.add("attention_factor", rope.attentionFactor);
+    if (rope.type != RopeType::Yarn)
+        return;
+    list.add("attention_factor", rope.attentionFactor);
+    list.add("beta_fast", rope.betaFast);
+    list.add("beta_slow", rope.betaSlow);
 }
 
 /// "4096 in layers 0-31", or "none".
@@ -153,8 +156,12 @@ std::string ropeTypeText(RopeType type)
         return "default";
     case RopeType::Linear:
         return "linear";
+    case RopeType::Dynamic:
+        return "dynamic";
     case RopeType::Llama3:
         return "llama3";
+    case RopeType::Yarn:
+        return "yarn";
     }
     return {};
 }

@@ -2,13 +2,13 @@
 #include "core/checkpoint/tensor_statistics.h"
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <cstring>
 #include <limits>
 #include <span>
 
 #include "core/checkpoint/checkpoint.h"
+#include "core/checkpoint/tensor_decode.h"
 
 namespace mla
 {
@@ -25,50 +25,23 @@ T loaded(const std::byte* at)
     return value;
 }
 
-/// Half-precision formats of 1 sign bit, `exponentBits` and `mantissaBits`, IEEE 754 rules.
-double fromSmallFloat(unsigned bits, int exponentBits, int mantissaBits)
+/// E5M2 is binary16 cut to its upper byte.
+double fromE5m2(std::uint8_t bits)
 {
-    const int bias = (1 << (exponentBits - 1)) - 1, top = (1 << exponentBits) - 1;
-    const bool negative = ((bits >> (exponentBits + mantissaBits)) & 1U) != 0;
-    const int exponent = static_cast<int>((bits >> mantissaBits) & static_cast<unsigned>(top));
-    const double mantissa = static_cast<double>(bits & ((1U << mantissaBits) - 1U));
-    double value = 0;
-    if (exponent == top)
-        value = mantissa == 0 ? std::numeric_limits<double>::infinity()
-                              : std::numeric_limits<double>::quiet_NaN();
-    else if (exponent == 0)
-        value = std::ldexp(mantissa, 1 - bias - mantissaBits);
-    else
-        value =
-            std::ldexp(mantissa + std::ldexp(1.0, mantissaBits), exponent - bias - mantissaBits);
-    return negative ? -value : value;
+    return halfToFloat(static_cast<std::uint16_t>(bits << 8U));
 }
 
-/// E4M3 of the OCP 8-bit formats ("fn"): no infinities, NaN is all ones.
-double fromE4m3(unsigned bits)
-{
-    if ((bits & 0x7fU) == 0x7fU)
-        return std::numeric_limits<double>::quiet_NaN();
-    const int exponent = static_cast<int>((bits >> 3U) & 15U);
-    const double mantissa = static_cast<double>(bits & 7U);
-    const double size =
-        exponent == 0 ? std::ldexp(mantissa, -9) : std::ldexp(mantissa + 8.0, exponent - 10);
-    return (bits & 0x80U) != 0 ? -size : size;
-}
-
-template <typename Convert>
-void decodeWith(std::span<const std::byte> bytes, std::size_t width, std::span<double> out,
-                Convert convert)
+template <typename T, typename Convert>
+void decodeWith(std::span<const std::byte> bytes, std::span<double> out, Convert convert)
 {
     for (std::size_t i = 0; i < out.size(); ++i)
-        out[i] = convert(bytes.data() + i * width);
+        out[i] = convert(loaded<T>(bytes.data() + i * sizeof(T)));
 }
 
 template <typename T>
 void decodeAs(std::span<const std::byte> bytes, std::span<double> out)
 {
-    decodeWith(bytes, sizeof(T), out,
-               [](const std::byte* at) { return static_cast<double>(loaded<T>(at)); });
+    decodeWith<T>(bytes, out, [](T value) { return static_cast<double>(value); });
 }
 
 void decodeBlock(DType dtype, std::span<const std::byte> bytes, std::span<double> out)
@@ -79,21 +52,13 @@ void decodeBlock(DType dtype, std::span<const std::byte> bytes, std::span<double
     case DType::F32:
         return decodeAs<float>(bytes, out);
     case DType::BF16:
-        return decodeWith(bytes, 2, out, [](const std::byte* at) {
-            const auto high = std::uint32_t{loaded<std::uint16_t>(at)};
-            return static_cast<double>(std::bit_cast<float>(high << 16U));
-        });
+        return decodeWith<std::uint16_t>(bytes, out, bfloatToFloat);
     case DType::F16:
-        return decodeWith(bytes, 2, out, [](const std::byte* at) {
-            return fromSmallFloat(loaded<std::uint16_t>(at), 5, 10);
-        });
+        return decodeWith<std::uint16_t>(bytes, out, halfToFloat);
     case DType::F8E5M2:
-        return decodeWith(bytes, 1, out, [](const std::byte* at) {
-            return fromSmallFloat(loaded<std::uint8_t>(at), 5, 2);
-        });
+        return decodeWith<std::uint8_t>(bytes, out, fromE5m2);
     case DType::F8E4M3:
-        return decodeWith(bytes, 1, out,
-                          [](const std::byte* at) { return fromE4m3(loaded<std::uint8_t>(at)); });
+        return decodeWith<std::uint8_t>(bytes, out, e4m3ToFloat);
     case DType::I64:
         return decodeAs<std::int64_t>(bytes, out);
     case DType::I32:
@@ -234,9 +199,19 @@ Result<TensorStatistics> tensorStatistics(const Checkpoint& checkpoint, const st
                                           const std::stop_token& stop)
 {
     MLA_TRY(info, checkpoint.info(name));
-    MLA_TRY(bytes, checkpoint.bytes(name));
-    const std::size_t width = bytesPerElement(info.dtype);
     const auto total = static_cast<std::size_t>(info.elements());
+    std::vector<float> decoded;
+    std::span<const std::byte> bytes;
+    if (checkpoint.isPlain(name)) {
+        MLA_TRY(stored, checkpoint.bytes(name));
+        bytes = stored;
+    } else {
+        decoded.resize(total);
+        MLA_CHECK(checkpoint.readFloat32(name, decoded));
+        bytes = std::as_bytes(std::span<const float>(decoded));
+        info.dtype = DType::F32;
+    }
+    const std::size_t width = bytesPerElement(info.dtype);
     Accumulator accumulator(name, info.shape);
     std::vector<double> block(std::min(blockElements, total));
     for (std::size_t at = 0; at < total; at += blockElements) {

@@ -31,8 +31,8 @@ struct TensorStatistics {
     bool operator==(const TensorStatistics&) const = default;
 };
 
-/// Reads all of the tensor once; asked to stop, it answers Cancelled within a block (64 Ki
-/// elements).
+/// Reads all of the tensor once, a block of 64 Ki elements at a time, and answers Cancelled within
+/// a block when asked to stop. One whose numbers belong to scales is decoded as a whole first.
 Result<TensorStatistics> tensorStatistics(const Checkpoint& checkpoint, const std::string& name,
                                           const std::stop_token& stop = {});
 

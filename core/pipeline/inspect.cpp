@@ -21,8 +21,9 @@ Result<std::vector<TensorSummary>> summaries(const Checkpoint& checkpoint)
         tensor.name = name;
         tensor.dtype = dtypeName(info.dtype);
         tensor.shape = info.shape;
-        tensor.storage = tensor.dtype;
-        tensor.bytes = static_cast<std::int64_t>(info.end - info.begin);
+        MLA_TRY(storage, checkpoint.storage(name));
+        tensor.storage = std::move(storage);
+        tensor.bytes = checkpoint.storedBytes(name);
         tensor.file = checkpoint.fileOf(name);
         tensors.push_back(std::move(tensor));
     }
@@ -70,6 +71,9 @@ void warnOfConversion(InspectReport& report)
             report.warnings.push_back("nothing is saved: the cache is as large as the original's");
         return;
     }
+    if (config.rope.type == RopeType::Dynamic)
+        report.warnings.push_back("rope type 'dynamic': no converter takes this model, since its "
+                                  "frequencies depend on the length of the text");
     if (config.qkNorm)
         report.warnings.push_back(
             "this model has QK-norm (q_norm, k_norm): transmla refuses it, mha2mla keeps the norm "
@@ -78,9 +82,10 @@ void warnOfConversion(InspectReport& report)
 
 void warnOfTokenizer(InspectReport& report, const fs::path& model)
 {
+    const bool oneFile = !report.tensors.empty() && report.tensors.front().file.ends_with(".gguf");
+    if (oneFile)
+        return; // it holds the tokenizer too
     std::error_code code;
-    if (!fs::is_directory(model, code))
-        return; // one file that holds everything
     for (const char* name : {"tokenizer.json", "tokenizer.model"})
         if (fs::exists(model / name, code))
             return;

@@ -123,6 +123,12 @@ void TestConversionLimits::modelsThatAConverterRefuses()
     normed.qkNorm = true;
     QCOMPARE(blocked(normed, settings("transmla", 76, 32)), QList{ConversionSetting::Model});
     QVERIFY(checkConversion(normed, settings("mha2mla", 84, 8)).ok());
+    ModelConfig dynamic = smol();
+    dynamic.rope.type = RopeType::Dynamic;
+    for (const char* converter : {"transmla", "mha2mla"})
+        QCOMPARE(blocked(dynamic, settings(converter, 76, 8)), QList{ConversionSetting::Model});
+    dynamic.rope.type = RopeType::Yarn; // fixed frequencies
+    QVERIFY(checkConversion(dynamic, settings("transmla", 76, 8)).ok());
     ModelConfig draft = smol();
     draft.mla = MlaConfig();
     QCOMPARE(blocked(draft, settings("mha2mla", 84, 8)), QList{ConversionSetting::Model});
