@@ -18,6 +18,9 @@ namespace
 using nlohmann::json;
 
 constexpr const char* kSpaceMark = "\u2581";
+/// Of a piece with a score. Real ones have a tenth of it; the time to derive merges grows with the
+/// square of it.
+constexpr std::size_t kLongestPiece = 256;
 
 /// Numbers of "tokenizer.ggml.token_type".
 enum Kind : std::int64_t { Normal = 1, Unknown, Control, UserDefined, Unused, Byte };
@@ -231,6 +234,10 @@ Status deriveMerges(const GgufMetadata& metadata, const Table& table, TokenizerF
     for (std::size_t id = 0; id < scores.size(); ++id) {
         if (table.kinds[id] != Normal)
             continue;
+        if (table.tokens[id].size() > kLongestPiece)
+            return badInput(place("tokens", id) + ": a piece of " +
+                            std::to_string(table.tokens[id].size()) + " bytes is longer than " +
+                            std::to_string(kLongestPiece));
         auto found = splitsOf(table.tokens[id], scores[id], ids);
         std::move(found.begin(), found.end(), std::back_inserter(merges));
     }

@@ -111,6 +111,20 @@ private Q_SLOTS:
         QVERIFY(tokenizer->isSpecial(1) && !tokenizer->tokenOf(5));
     }
 
+    void longPiecesAreRefused()
+    {
+        GgufMetadataFile file;
+        file.text(key("model"), "llama").integer(key("unknown_token_id"), 0);
+        file.texts(key("tokens"), {"<unk>", std::string(1 << 20, 'a')});
+        file.integers(key("token_type"), {2, kNormal}).numbers(key("scores"), {0, 0});
+        const std::string path = m_directory.filePath("long.gguf").toStdString();
+        file.write(path);
+        const auto tokenizer = Tokenizer::open(path);
+        QVERIFY(!tokenizer);
+        const std::string text = tokenizer.error().text();
+        QVERIFY2(text.find("tokenizer.ggml.tokens[1]") != std::string::npos, text.c_str());
+    }
+
     void refusals_data()
     {
         QTest::addColumn<QString>("what");
