@@ -31,7 +31,6 @@
 
 namespace mla::ui
 {
-
 namespace
 {
 const auto geometryKey = QStringLiteral("layout/geometry");

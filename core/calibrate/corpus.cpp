@@ -179,10 +179,10 @@ Result<CalibrationResult> buildCalibration(JobContext& job, const Checkpoint& ch
                                            const fs::path& bundledPrompts,
                                            const ComputeSettings& compute)
 {
-    if (settings.length > checkpoint.config().maxPositionEmbeddings)
+    if (settings.length > checkpoint.config().contextLength())
         return usageError("--length " + std::to_string(settings.length) +
                           " exceeds the model's max_position_embeddings = " +
-                          std::to_string(checkpoint.config().maxPositionEmbeddings));
+                          std::to_string(checkpoint.config().contextLength()));
     job.emitEvent(StageStarted{"calibrate", settings.sequences, "sequences", {}});
     if (settings.source == "self" || settings.source.starts_with("self:")) {
         const fs::path prompts =

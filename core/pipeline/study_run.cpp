@@ -64,7 +64,7 @@ Status StudyRun::perplexityWindows()
     MLA_TRY(tokenizer, Tokenizer::open(m_plan.checkpoint));
     MLA_TRY(text, readFile(m_plan.perplexityText));
     m_windows = disjointWindows(tokenizer.encode(text),
-                                std::min(kPerplexityWindow, m_config.maxPositionEmbeddings));
+                                std::min(kPerplexityWindow, m_config.contextLength()));
     if (m_windows.empty())
         return badInput("encodes to fewer than two tokens", m_plan.perplexityText.string());
     if (m_windows.size() > kPerplexityWindows)
