@@ -181,7 +181,7 @@ Result<CalibrationResult> buildCalibration(JobContext& job, const Checkpoint& ch
 {
     if (settings.length > checkpoint.config().contextLength())
         return usageError("--length " + std::to_string(settings.length) +
-                          " exceeds the model's max_position_embeddings = " +
+                          " exceeds the model's context of " +
                           std::to_string(checkpoint.config().contextLength()));
     job.emitEvent(StageStarted{"calibrate", settings.sequences, "sequences", {}});
     if (settings.source == "self" || settings.source.starts_with("self:")) {
