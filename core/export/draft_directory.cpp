@@ -7,6 +7,8 @@
 
 #include "core/base/file.h"
 #include "core/base/json.h"
+#include "core/checkpoint/gguf.h"
+#include "core/checkpoint/tokenizer_gguf.h"
 #include "core/model/layer_loading.h"
 #include "core/model/tensors.h"
 
@@ -56,7 +58,16 @@ Status copyCompanions(const fs::path& from, const fs::path& to)
         if (error)
             return computeFailed("cannot copy: " + error.message(), (from / name).string());
     }
-    return {};
+    if (fs::exists(to / "tokenizer.json") || fs::exists(to / "tokenizer.model"))
+        return {};
+    // A GGUF file holds its tokenizer itself; without one the draft still has its weights.
+    MLA_TRY(file, findGguf(from));
+    if (!file)
+        return {};
+    MLA_TRY(gguf, GgufFile::open(*file));
+    return gguf.metadata().has("tokenizer.ggml.model")
+               ? writeTokenizerJson(gguf, to / "tokenizer.json")
+               : Status();
 }
 
 bool isFloating(DType dtype)

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The tokenizer of SmolLM2-135M-Instruct: of the checkpoint (environment variable MLA_SMOLLM2_DIR)
-// and of the GGUF file that it was written from (MLA_SMOLLM2_GGUF).
+// and of the GGUF file beside it, from which it was written.
 #include "core/checkpoint/tokenizer.h"
 #include "tests/support/tokenizer_goldens.h"
 
 #include <QtTest>
 
+#include <QDir>
 #include <QFileInfo>
 
 using mla::test::compareWithGolden;
@@ -36,9 +37,11 @@ private Q_SLOTS:
 
     void gguf()
     {
-        const QString file = qEnvironmentVariable("MLA_SMOLLM2_GGUF");
-        if (file.isEmpty())
-            QSKIP("MLA_SMOLLM2_GGUF is not set");
+        const QString directory = qEnvironmentVariable("MLA_SMOLLM2_DIR");
+        const QStringList files = QDir(directory).entryList({"*.gguf"}, QDir::Files);
+        if (directory.isEmpty() || files.isEmpty())
+            QSKIP("MLA_SMOLLM2_DIR holds no GGUF file");
+        const QString file = QDir(directory).filePath(files.first());
         const auto tokenizer = mla::Tokenizer::open(file.toStdString());
         QVERIFY2(tokenizer.ok(), tokenizer ? "" : tokenizer.error().text().c_str());
         QCOMPARE(tokenizer->size(), 49152);
