@@ -32,7 +32,7 @@ constexpr std::size_t kQuotedLines = 5;
 
 Clock::time_point deadlineOf(milliseconds patience)
 {
-    return patience == ChildProcess::forever ? Clock::time_point::max() : Clock::now() + patience;
+    return patience == ChildProcess::unlimited ? Clock::time_point::max() : Clock::now() + patience;
 }
 
 /// This process's environment with `changes` on top, as NAME=VALUE.

@@ -38,7 +38,7 @@ class ChildProcess
 {
 public:
     using Patience = std::chrono::milliseconds;
-    static constexpr Patience forever = Patience::max();
+    static constexpr Patience unlimited = Patience::max();
 
     /// BadInput, naming the program, if it cannot be run.
     static Result<ChildProcess> start(const ChildCommand& command);
@@ -48,12 +48,12 @@ public:
 
     /// Writes `line` and a newline to the child's standard input. What the child says meanwhile is
     /// kept for readLine, so that neither side can block the other.
-    Status writeLine(JobContext& job, std::string_view line, Patience patience = forever);
+    Status writeLine(JobContext& job, std::string_view line, Patience patience = unlimited);
     /// The next line of the child's standard output, without its newline; nothing when the output
     /// has ended. A last line without newline counts. Lines may be 256 MiB long.
     Result<std::optional<std::string>> readLine(JobContext& job, Patience patience);
 
-    Status writeJson(JobContext& job, const nlohmann::json& value, Patience patience = forever);
+    Status writeJson(JobContext& job, const nlohmann::json& value, Patience patience = unlimited);
     /// The next line as JSON; an error if the output has ended or the line is anything else.
     Result<nlohmann::json> readJson(JobContext& job, Patience patience);
 

@@ -7,11 +7,11 @@
 
 #include "core/base/sha256.h"
 #include "core/evaluate/replay.h"
-#include "core/evaluate/speculative.h"
 #include "core/export/imported_draft.h"
 #include "core/model/sampling.h"
 #include "core/model/tensors.h"
-#include "core/pipeline/accept_pair.h"
+#include "core/pipeline/accept_engine.h"
+#include "core/pipeline/continuation_record.h"
 #include "core/pipeline/run_support.h"
 #include "core/store/study.h"
 
@@ -55,8 +55,10 @@ private:
     Result<std::vector<Continuation>> continuations(const TaskPrompts& task);
     Result<PromptOutcome> replayed(const std::vector<int>& prompt, const Continuation& greedy,
                                    int index) const;
-    Result<PromptOutcome> speculated(const std::vector<int>& prompt, const Continuation& greedy,
-                                     int index) const;
+    /// `greedy` null: the text is sampled.
+    Result<PromptOutcome> speculated(const std::vector<int>& prompt, const Continuation* greedy,
+                                     int index);
+    Status openEngine(const std::vector<TaskPrompts>& tasks);
     Status store(const TaskPrompts& task, const AcceptRow& row, const std::vector<StepCount>& steps,
                  std::int64_t plainSteps, double seconds);
     [[nodiscard]] AcceptRow pooled(const std::vector<AcceptRow>& rows,
@@ -64,6 +66,7 @@ private:
     [[nodiscard]] std::string continuationId(const TaskPrompts& task) const;
     [[nodiscard]] const AcceptSettings& settings() const { return m_request.settings; }
     [[nodiscard]] bool replaying() const { return m_method == "replay"; }
+    [[nodiscard]] bool sampling() const { return settings().temperature > 0; }
 
     JobContext& m_job;
     const AcceptRequest& m_request;
@@ -73,6 +76,8 @@ private:
     StopRule m_stop;
     torch::Device m_device = torch::kCPU;
     int m_workers = 1;
+    std::unique_ptr<AcceptEngine> m_engine; ///< null when replaying
+    int m_promptsDone = 0;                  ///< of earlier tasks
 };
 
 Status AcceptRun::open()
@@ -80,7 +85,10 @@ Status AcceptRun::open()
     MLA_CHECK(validate(settings()));
     if (settings().tasks.empty())
         return usageError("--tasks: at least one JSONL file of prompts is needed");
-    m_method = settings().method.empty() ? "replay" : settings().method;
+    const bool replayable = settings().backend == "native" && !sampling();
+    m_method = !settings().method.empty() ? settings().method
+               : replayable               ? "replay"
+                                          : "speculative";
     MLA_TRY(device, resolveDevice(m_request.compute.device));
     m_device = device;
     m_workers = workerCount(m_request.compute, m_device);
@@ -121,29 +129,6 @@ std::string AcceptRun::continuationId(const TaskPrompts& task) const
             key += std::to_string(id) + ",";
     }
     return sha256Hex(key).substr(0, 24);
-}
-
-std::vector<Continuation> fromRecord(const ContinuationRecord& record)
-{
-    std::vector<Continuation> all;
-    for (std::size_t i = 0; i + 1 < record.offsets.size(); ++i) {
-        const auto begin = record.offsets[i], end = record.offsets[i + 1];
-        all.push_back({{record.ids.begin() + begin, record.ids.begin() + end},
-                       {record.margins.begin() + begin, record.margins.begin() + end}});
-    }
-    return all;
-}
-
-ContinuationRecord toRecord(const std::vector<Continuation>& all)
-{
-    ContinuationRecord record;
-    record.offsets = {0};
-    for (const Continuation& one : all) {
-        record.ids.insert(record.ids.end(), one.ids.begin(), one.ids.end());
-        record.margins.insert(record.margins.end(), one.margins.begin(), one.margins.end());
-        record.offsets.push_back(static_cast<std::int32_t>(record.ids.size()));
-    }
-    return record;
 }
 
 Result<std::vector<Continuation>> AcceptRun::continuations(const TaskPrompts& task)
@@ -193,42 +178,65 @@ Result<PromptOutcome> AcceptRun::replayed(const std::vector<int>& prompt,
 }
 
 Result<PromptOutcome> AcceptRun::speculated(const std::vector<int>& prompt,
-                                            const Continuation& greedy, int index) const
+                                            const Continuation* greedy, int index)
 {
-    const Clock::time_point begun = Clock::now();
-    MLA_TRY(result, speculate(m_job, *m_target, *m_draft, prompt, settings().maxNewTokens,
-                              settings().k, m_stop));
+    MLA_TRY(result, m_engine->speculate(m_job, prompt, m_promptsDone + index));
     PromptOutcome out;
-    out.seconds = since(begun);
+    out.seconds = result.seconds;
     out.tokens = static_cast<int>(result.ids.size());
-    out.counts.plainSteps = result.plainSteps;
-    out.counts.steps = std::move(result.steps);
+    out.counts = std::move(result.counts);
     for (StepCount& step : out.counts.steps)
         step.prompt = index;
+    if (!greedy)
+        return out;
     const auto [mine, own] =
-        std::mismatch(result.ids.begin(), result.ids.end(), greedy.ids.begin(), greedy.ids.end());
-    if (mine != result.ids.end() || own != greedy.ids.end()) {
+        std::mismatch(result.ids.begin(), result.ids.end(), greedy->ids.begin(), greedy->ids.end());
+    if (mine != result.ids.end() || own != greedy->ids.end()) {
         const auto position = mine - result.ids.begin();
-        const auto last = static_cast<std::ptrdiff_t>(greedy.margins.size()) - 1;
+        const auto last = static_cast<std::ptrdiff_t>(greedy->margins.size()) - 1;
         out.divergence = AcceptRow::Divergence{
             index, static_cast<int>(position),
-            greedy.margins[static_cast<std::size_t>(std::min(position, last))]};
+            greedy->margins[static_cast<std::size_t>(std::min(position, last))]};
     }
     return out;
+}
+
+Status AcceptRun::openEngine(const std::vector<TaskPrompts>& tasks)
+{
+    if (replaying())
+        return {};
+    if (settings().backend == "native") {
+        m_engine = nativeEngine(*m_target, *m_draft, m_request, m_stop);
+        return {};
+    }
+    std::size_t longest = 0;
+    for (const TaskPrompts& task : tasks)
+        for (const std::vector<int>& prompt : task.prompts)
+            longest = std::max(longest, prompt.size());
+    m_job.emitEvent(StageStarted{"load", 0, "models", settings().backend});
+    MLA_TRY(engine, pythonEngine(m_job, m_request, *m_pair, static_cast<int>(longest)));
+    m_engine = std::move(engine);
+    return {};
 }
 
 Result<AcceptRow> AcceptRun::measureTask(const TaskPrompts& task, std::vector<StepCount>& steps,
                                          std::int64_t& plainSteps)
 {
-    MLA_TRY(greedy, continuations(task));
+    std::vector<Continuation> greedy;
+    if (!sampling()) {
+        MLA_TRY(own, continuations(task));
+        greedy = std::move(own);
+    }
+    const int workers = replaying() || m_engine->parallel() ? m_workers : 1;
     const int count = static_cast<int>(task.prompts.size());
     std::vector<PromptOutcome> outcomes(task.prompts.size());
     std::atomic<int> done = 0;
     m_job.emitEvent(StageStarted{"accept", count, "prompts", m_pair->runId});
-    MLA_CHECK(parallelFor(m_job, count, m_workers, [&](int index) -> Status {
+    MLA_CHECK(parallelFor(m_job, count, workers, [&](int index) -> Status {
         const auto i = static_cast<std::size_t>(index);
         MLA_TRY(outcome, replaying() ? replayed(task.prompts[i], greedy[i], index)
-                                     : speculated(task.prompts[i], greedy[i], index));
+                                     : speculated(task.prompts[i],
+                                                  sampling() ? nullptr : &greedy[i], index));
         PromptMeasured event{task.name, index, 0, 0, 0};
         for (const StepCount& step : outcome.counts.steps) {
             event.drafted += step.drafted;
@@ -253,8 +261,10 @@ Result<AcceptRow> AcceptRun::measureTask(const TaskPrompts& task, std::vector<St
             row.divergences.push_back(*outcome.divergence);
     }
     row.metrics = acceptanceMetrics(steps, settings().k, m_request.compute.seed);
+    m_promptsDone += count;
     if (!replaying()) {
-        row.identicalToGreedy = row.divergences.empty();
+        if (!sampling())
+            row.identicalToGreedy = row.divergences.empty();
         row.tokensPerSecond = static_cast<double>(row.tokens) / seconds;
     }
     return row;
@@ -270,13 +280,18 @@ Status AcceptRun::store(const TaskPrompts& task, const AcceptRow& row,
     record.target = checkpointId(m_request.target);
     record.run = m_pair->runId;
     record.task = task.name;
+    record.backend = settings().backend;
     record.method = m_method;
+    record.temperature = settings().temperature;
     record.k = settings().k;
     record.chatTemplate = settings().chatTemplate;
     record.seed = m_request.compute.seed;
     record.tokens = row.tokens;
     record.wallTime = seconds;
-    record.settingsJson = toJson(settings()).dump();
+    json described = toJson(settings());
+    if (m_engine && !m_engine->software().empty())
+        described["backend_software"] = m_engine->software();
+    record.settingsJson = described.dump();
     record.tokensPerSecond = row.tokensPerSecond;
     record.identicalToGreedy = row.identicalToGreedy;
     record.plainSteps = plainSteps;
@@ -285,9 +300,13 @@ Status AcceptRun::store(const TaskPrompts& task, const AcceptRow& row,
         record.drafted.push_back(step.drafted);
         record.accepted.push_back(step.accepted);
     }
-    record.id = m_pair->runId + "|" + record.target + "|" + task.name + "|" + m_method + "|k" +
-                std::to_string(record.k) + "|n" + std::to_string(settings().maxNewTokens) +
-                (settings().chatTemplate ? "|chat" : "");
+    const std::string sampled =
+        sampling() ? "|T" + json(record.temperature).dump() + "|s" + std::to_string(record.seed)
+                   : std::string();
+    record.id = m_pair->runId + "|" + record.target + "|" + task.name + "|" + record.backend + "|" +
+                m_method + "|k" + std::to_string(record.k) + "|n" +
+                std::to_string(settings().maxNewTokens) + (settings().chatTemplate ? "|chat" : "") +
+                sampled;
     return updateStudy(*m_request.study, [&](StudyData& study) -> Status {
         study.software = softwareText();
         study.put(describeCheckpoint(m_pair->target, m_pair->targetFingerprint));
@@ -321,7 +340,8 @@ AcceptRow AcceptRun::pooled(const std::vector<AcceptRow>& rows,
     }
     all.metrics = acceptanceMetrics(together, settings().k, m_request.compute.seed);
     if (!replaying()) {
-        all.identicalToGreedy = all.divergences.empty();
+        if (!sampling())
+            all.identicalToGreedy = all.divergences.empty();
         all.tokensPerSecond = static_cast<double>(all.tokens) / seconds;
     }
     return all;
@@ -334,6 +354,7 @@ Result<AcceptOutcome> AcceptRun::run()
     const std::vector<TaskPrompts>& tasks = loaded.tasks;
     MLA_CHECK(checkPrompts(*m_pair, tasks));
     MLA_CHECK(loadModels());
+    MLA_CHECK(openEngine(tasks));
     AcceptOutcome outcome;
     outcome.warnings = m_pair->warnings;
     outcome.warnings.insert(outcome.warnings.end(), loaded.warnings.begin(), loaded.warnings.end());
@@ -351,6 +372,8 @@ Result<AcceptOutcome> AcceptRun::run()
         MLA_CHECK(store(task, row, steps.back(), plainSteps, since(begun)));
         outcome.rows.push_back(std::move(row));
     }
+    if (m_engine)
+        MLA_CHECK(m_engine->finish(m_job));
     outcome.pooled = pooled(outcome.rows, steps);
     for (const std::string& warning : outcome.warnings)
         m_job.warn(warning);

@@ -96,14 +96,16 @@ Status validate(const AcceptSettings& s)
         MLA_CHECK(checkAtLeast("--max-prompt-tokens", *s.maxPromptTokens, 1));
     if (s.limit)
         MLA_CHECK(checkAtLeast("--limit", *s.limit, 1));
-    MLA_CHECK(checkChoice("--backend", s.backend, {"native"}, {"hf", "vllm"}));
+    MLA_CHECK(checkChoice("--backend", s.backend, {"native", "hf", "vllm"}));
     if (!s.method.empty())
         MLA_CHECK(checkChoice("--method", s.method, {"replay", "speculative"}));
     if (!(std::isfinite(s.temperature) && s.temperature >= 0))
         return usageError("--temperature must be 0 or a positive number");
-    if (s.temperature > 0)
-        return usageError("--temperature above 0 is not available in this version",
-                          "acceptance is measured greedily: --temperature 0");
+    if (s.method == "replay" && s.backend != "native")
+        return usageError("--method replay is this program's own: it belongs to --backend native");
+    if (s.method == "replay" && s.temperature > 0)
+        return usageError("--method replay measures greedy acceptance: --temperature 0",
+                          "--method speculative samples");
     return {};
 }
 

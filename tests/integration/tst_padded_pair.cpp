@@ -3,8 +3,8 @@
 // and rates are those of the models without padding.
 #include <fstream>
 
-#include "core/evaluate/replay.h"
-#include "core/evaluate/speculative.h"
+#include "core/checkpoint/tokenizer.h"
+#include "core/model/sampling.h"
 #include "core/pipeline/pipeline.h"
 #include "tests/support/test_drafts.h"
 
@@ -115,7 +115,8 @@ void TestPaddedPair::paddingIsTheDraftsFirstChoice()
     const torch::Tensor logits = padded.logits(idTensor({1, 403, 407}, torch::kCPU))[0];
     QCOMPARE(logits.size(-1), std::int64_t{kPadded});
     QVERIFY((logits.argmax(-1) >= kVocabulary).all().item<bool>());
-    const StopRule stop{{}, 0, {kVocabulary, {}}};
+    StopRule stop;
+    stop.vocabulary.size = kVocabulary;
     QVERIFY((greedyTokens(logits, stop, 0) < kVocabulary).all().item<bool>());
 }
 
@@ -159,7 +160,9 @@ void TestPaddedPair::sameRates()
 void TestPaddedPair::samplingLeavesPaddingOut()
 {
     const Decoder padded = openModel(m_padded);
-    const StopRule stop{{}, 0, {kVocabulary, torch::tensor({std::int64_t{0}, std::int64_t{3}})}};
+    StopRule stop;
+    stop.vocabulary.size = kVocabulary;
+    stop.vocabulary.holes = torch::tensor(std::vector<std::int64_t>{0, 3});
     torch::Generator generator = seededGenerator(7, 1);
     const Continuation text =
         must(continuePrompt(m_job, padded, {1, 403}, 64, stop, 3.0, &generator));
@@ -196,13 +199,9 @@ void TestPaddedPair::endThatTheDraftLacks()
     fs::copy(m_padded, target);
     nlohmann::json tokenizer;
     std::ifstream(stories() / "tokenizer.json") >> tokenizer;
-    tokenizer["added_tokens"].push_back({{"id", 600},
-                                         {"content", "<|im_end|>"},
-                                         {"special", true},
-                                         {"lstrip", false},
-                                         {"rstrip", false},
-                                         {"single_word", false},
-                                         {"normalized", false}});
+    tokenizer["added_tokens"].push_back(nlohmann::json::parse(
+        R"({"id": 600, "content": "<|im_end|>", "special": true, "lstrip": false,
+            "rstrip": false, "single_word": false, "normalized": false})"));
     std::ofstream(target / "tokenizer.json") << tokenizer.dump();
     AcceptRequest request;
     request.target = target;

@@ -255,7 +255,7 @@ void TestChildProcess::cancelled()
         std::this_thread::sleep_for(200ms);
         stop.request_stop();
     });
-    const auto answer = child.readLine(job, ChildProcess::forever);
+    const auto answer = child.readLine(job, ChildProcess::unlimited);
     QVERIFY(!answer.ok());
     QCOMPARE(answer.error().code, ErrorCode::Cancelled);
     QVERIFY(timer.elapsed() < 20000);

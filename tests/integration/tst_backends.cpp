@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// Acceptance in the stacks that people serve with, run for real on the CPU: Transformers' assisted
+// generation, and vLLM where it is installed. Texts and counts must be those of our own engine.
+#include <QDir>
+#include <QFileInfo>
+#include <QTemporaryDir>
+
+#include <cmath>
+
+#include "tests/support/cli_program.h"
+
+using namespace mla::test;
+
+namespace
+{
+
+constexpr int k = 4;
+
+bool canImport(const char* package)
+{
+    QProcess process;
+    process.start(qEnvironmentVariable("MLA_PYTHON"),
+                  {"-c", QString("import importlib.util, sys; "
+                                 "sys.exit(importlib.util.find_spec('%1') is None)")
+                             .arg(package)});
+    return process.waitForFinished(60000) && process.exitCode() == 0;
+}
+
+QJsonObject pooled(const CliResult& result)
+{
+    return result.json().value("pooled").toObject();
+}
+
+} // namespace
+
+class TestBackends : public QObject
+{
+    Q_OBJECT
+private Q_SLOTS:
+    void initTestCase();
+    void targetAsDraft_data() { backends(); }
+    void targetAsDraft();
+    void draftCountsLikeTheEngine_data() { backends(); }
+    void draftCountsLikeTheEngine();
+    void sampledTextsAreCounted();
+    void refusals();
+
+private:
+    static void backends();
+    [[nodiscard]] CliResult accept(const QString& draft, const QStringList& options) const;
+    QTemporaryDir m_dir;
+    QString m_draft;
+};
+
+void TestBackends::backends()
+{
+    QTest::addColumn<QString>("backend");
+    QTest::newRow("hf") << "hf";
+    QTest::newRow("vllm") << "vllm";
+}
+
+void TestBackends::initTestCase()
+{
+    if (qEnvironmentVariableIsEmpty("MLA_PYTHON") || !canImport("transformers"))
+        QSKIP("MLA_PYTHON names no Python with Transformers");
+    m_draft = m_dir.filePath("draft");
+    const CliResult converted = runCli({"convert", demoCheckpoint(), "-o", m_draft, "--converter",
+                                        "transmla", "--kv-lora-rank", "44", "--qk-rope-head-dim",
+                                        "8", "--sequences", "16", "--length", "64", "--json"});
+    QVERIFY2(converted.exitCode == 0, converted.text());
+}
+
+CliResult TestBackends::accept(const QString& draft, const QStringList& options) const
+{
+    const QString tasks = QStringLiteral(MLA_RESOURCES "/demo/tasks/");
+    return runCli(QStringList{"accept", "--target", demoCheckpoint(), "--draft", draft, "--tasks",
+                              tasks + "animals.jsonl," + tasks + "weather.jsonl", "--limit", "3",
+                              "-k", QString::number(k), "--max-new-tokens", "40", "--json"} +
+                  options);
+}
+
+void TestBackends::targetAsDraft()
+{
+    QFETCH(QString, backend);
+    if (!canImport(backend == "hf" ? "transformers" : "vllm"))
+        QSKIP("not installed in MLA_PYTHON");
+    const CliResult result = accept(demoCheckpoint(), {"--backend", backend});
+    QVERIFY2(result.exitCode == 0, result.text());
+    QCOMPARE(pooled(result).value("acceptance_rate").toDouble(), 1.0);
+    QVERIFY(pooled(result).value("identical_to_greedy").toBool());
+    QVERIFY(pooled(result).value("tokens_per_second").toDouble() > 0);
+}
+
+/// Transformers drafts from the first token on, as our engine does: the same steps exactly. vLLM
+/// takes its first token from the prefill: its steps may fall elsewhere, the texts may not.
+void TestBackends::draftCountsLikeTheEngine()
+{
+    QFETCH(QString, backend);
+    if (!canImport(backend == "hf" ? "transformers" : "vllm"))
+        QSKIP("not installed in MLA_PYTHON");
+    const CliResult native = accept(m_draft, {"--method", "speculative"});
+    QVERIFY2(native.exitCode == 0, native.text());
+    const CliResult served = accept(m_draft, {"--backend", backend});
+    QVERIFY2(served.exitCode == 0, served.text());
+    QVERIFY(pooled(native).value("acceptance_rate").toDouble() < 1);
+    QVERIFY(pooled(native).value("acceptance_rate").toDouble() > 0);
+    QVERIFY(pooled(served).value("identical_to_greedy").toBool());
+    if (backend == "hf")
+        for (const char* key : {"steps", "draft_tokens", "accepted_tokens", "histogram"})
+            QCOMPARE(pooled(served).value(key), pooled(native).value(key));
+    const double difference = pooled(served).value("acceptance_rate").toDouble() -
+                              pooled(native).value("acceptance_rate").toDouble();
+    qInfo("%s: %+.4f", qPrintable(backend), difference);
+    QVERIFY(std::abs(difference) <= 0.02 + (backend == "vllm" ? 0.03 : 0)); // few, short texts
+}
+
+void TestBackends::sampledTextsAreCounted()
+{
+    const QStringList options = {"--backend", "hf", "--temperature", "0.8", "--seed", "3"};
+    const CliResult first = accept(m_draft, options), again = accept(m_draft, options);
+    QVERIFY2(first.exitCode == 0, first.text());
+    QCOMPARE(pooled(first).value("accepted_tokens"), pooled(again).value("accepted_tokens"));
+    QVERIFY(pooled(first).value("identical_to_greedy").isNull());
+    const double rate = pooled(first).value("acceptance_rate").toDouble();
+    QVERIFY(rate > 0 && rate < 1);
+    const CliResult self = accept(demoCheckpoint(), {"--method", "speculative", "--temperature",
+                                                     "0.8", "--backend", "native"});
+    QVERIFY2(self.exitCode == 0, self.text());
+    QCOMPARE(pooled(self).value("acceptance_rate").toDouble(), 1.0);
+}
+
+void TestBackends::refusals()
+{
+    const CliResult replay = accept(m_draft, {"--backend", "hf", "--method", "replay"});
+    QCOMPARE(replay.exitCode, 2);
+    const CliResult unknown = accept(m_draft, {"--backend", "sglang"});
+    QCOMPARE(unknown.exitCode, 2);
+    QVERIFY(unknown.text().contains("vllm"));
+    const CliResult sampled = accept(m_draft, {"--method", "replay", "--temperature", "1"});
+    QCOMPARE(sampled.exitCode, 2);
+}
+
+QTEST_GUILESS_MAIN(TestBackends)
+#include "tst_backends.moc"
