@@ -200,7 +200,7 @@ void TestPaddedPair::endThatTheDraftLacks()
     nlohmann::json tokenizer;
     std::ifstream(stories() / "tokenizer.json") >> tokenizer;
     tokenizer["added_tokens"].push_back(nlohmann::json::parse(
-        R"({"id": 600, "content": "<|im_end|>", "special": true, "lstrip": false,
+        R"({"id": 512, "content": "<|im_end|>", "special": true, "lstrip": false,
             "rstrip": false, "single_word": false, "normalized": false})"));
     std::ofstream(target / "tokenizer.json") << tokenizer.dump();
     AcceptRequest request;
@@ -212,16 +212,16 @@ void TestPaddedPair::endThatTheDraftLacks()
     const auto outcome = measureAcceptance(m_job, request);
     QVERIFY2(outcome.ok(), outcome.ok() ? "" : outcome.error().text().c_str());
     QCOMPARE(outcome->warnings.size(), std::size_t{1});
-    QVERIFY(outcome->warnings[0].find("id 600 '<|im_end|>'") != std::string::npos);
+    QVERIFY(outcome->warnings[0].find("id 512 '<|im_end|>'") != std::string::npos);
     fs::remove(target / "generation_config.json"); // its stop ids would win
     nlohmann::json config;
     std::ifstream(target / "config.json") >> config;
-    config["eos_token_id"] = nlohmann::json::array({2, 600});
+    config["eos_token_id"] = nlohmann::json::array({2, 512});
     std::ofstream(target / "config.json") << config.dump();
     const auto refused = measureAcceptance(m_job, request);
     QVERIFY(!refused.ok());
     QCOMPARE(refused.error().code, ErrorCode::BadInput);
-    QVERIFY2(refused.error().message.find("id 600 '<|im_end|>'") != std::string::npos,
+    QVERIFY2(refused.error().message.find("id 512 '<|im_end|>'") != std::string::npos,
              refused.error().message.c_str());
 }
 
