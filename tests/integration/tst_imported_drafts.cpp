@@ -171,7 +171,8 @@ void TestImportedDrafts::initTestCase()
         request.settings.qkRopeHeadDim = 4;
         request.settings.kvLoraRank = converter == "transmla" ? 28 : 16;
         request.settings.freqfold = converter == "transmla" ? 2 : 0;
-        request.settings.ropeSelect = "high";
+        if (converter == "mha2mla")
+            request.settings.ropeSelect = "high";
         request.calibration = kCalibration;
         request.compute = onCpu();
         JobContext job;
