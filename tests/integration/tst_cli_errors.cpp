@@ -118,15 +118,10 @@ void TestCliErrors::laterFeaturesAreRefused_data()
     const QString model = demoCheckpoint();
     const QStringList sizes = {"--kv-lora-rank", "28", "--qk-rope-head-dim", "4"};
     const QStringList convert = QStringList{"convert", model, "-o", path("never")} + sizes;
-    const QStringList accept = {"accept", "--target", model,    "--draft",
-                                model,    "--tasks",  "t.jsonl"};
     const QStringList out = {"export", model, "-o", path("never"), "--layout"};
     QTest::newRow("auto converter") << convert + QStringList{"--converter", "auto"};
     QTest::newRow("auto freqfold")
         << convert + QStringList{"--converter", "transmla", "--freqfold", "auto"};
-    QTest::newRow("hf") << accept + QStringList{"--backend", "hf"};
-    QTest::newRow("vllm") << accept + QStringList{"--backend", "vllm"};
-    QTest::newRow("sampling") << accept + QStringList{"--temperature", "0.8"};
     QTest::newRow("deepseek") << out + QStringList{"deepseek"};
     QTest::newRow("vllm plugin") << out + QStringList{"vllm-plugin"};
 }

@@ -259,11 +259,15 @@ void TestSettings::acceptanceIsChecked_data()
     QTest::newRow("limit") << R"({"limit":0})"
                            << "--limit";
     QTest::newRow("hf") << R"({"backend":"hf"})"
-                        << "not available in this version";
+                        << "";
+    QTest::newRow("replay elsewhere") << R"({"backend":"vllm","method":"replay"})"
+                                      << "--method replay";
     QTest::newRow("backend") << R"({"backend":"none"})"
                              << "--backend";
     QTest::newRow("sampling") << R"({"temperature":0.7})"
-                              << "not available in this version";
+                              << "";
+    QTest::newRow("sampled replay") << R"({"temperature":0.7,"method":"replay"})"
+                                    << "--method replay";
     QTest::newRow("cold") << R"({"temperature":-1})"
                           << "--temperature";
     QTest::newRow("same names") << R"({"tasks":["a/x.jsonl","b/x.jsonl"]})"
