@@ -36,7 +36,7 @@ Clock::time_point deadlineOf(milliseconds patience)
 }
 
 /// This process's environment with `changes` on top, as NAME=VALUE.
-std::vector<std::string> environmentWith(std::map<std::string, std::string> changes)
+std::vector<std::string> environmentWith(const std::map<std::string, std::string>& changes)
 {
     std::vector<std::string> all;
     for (char** entry = environ; entry && *entry; ++entry) {
@@ -52,6 +52,7 @@ std::vector<std::string> environmentWith(std::map<std::string, std::string> chan
 std::vector<char*> pointersTo(std::vector<std::string>& texts)
 {
     std::vector<char*> pointers;
+    pointers.reserve(texts.size() + 1);
     for (std::string& text : texts)
         pointers.push_back(text.data());
     pointers.push_back(nullptr);
