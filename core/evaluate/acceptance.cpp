@@ -83,20 +83,17 @@ AcceptanceMetrics acceptanceMetrics(std::span<const StepCount> steps, int k, std
 
 AlignedCounts alignedCounts(const std::vector<bool>& matches, int k, int prompt)
 {
-    AlignedCounts counts;
-    const std::size_t n = matches.size();
-    for (std::size_t p = 0; p < n;) {
-        const std::size_t d = std::min(static_cast<std::size_t>(std::max(k, 0)), n - p - 1);
-        std::size_t a = 0;
-        while (a < d && matches[p + a])
-            ++a;
-        if (d == 0)
-            ++counts.plainSteps;
-        else
-            counts.steps.push_back({prompt, static_cast<int>(d), static_cast<int>(a)});
-        p += a + 1; // the target adds one token of its own
+    const int length = static_cast<int>(matches.size());
+    std::vector<StepStart> begun;
+    for (int p = 0; p < length;) {
+        int accepted = 0;
+        while (accepted < std::min(k, length - p - 1) &&
+               matches[static_cast<std::size_t>(p + accepted)])
+            ++accepted;
+        begun.push_back({p, accepted});
+        p += accepted + 1; // the target adds one token of its own
     }
-    return counts;
+    return alignedSteps(begun, length, k, prompt);
 }
 
 AlignedCounts alignedSteps(std::span<const StepStart> begun, int length, int k, int prompt)
