@@ -21,6 +21,7 @@ namespace fs = std::filesystem;
 using nlohmann::json;
 
 constexpr const char* kMetaFile = "mla_draft.json";
+constexpr const char* kOwnFolder = "mla_draft";
 constexpr const char* kBasisFile = "conversion.safetensors";
 constexpr const char* kRopeMap = "rope_map";
 constexpr const char* kPermutation = "key_permutation";
@@ -191,6 +192,11 @@ Status writeBasis(const DraftContent& content, const fs::path& path)
 
 } // namespace
 
+fs::path calibrationFile(const fs::path& draft)
+{
+    return draft / kOwnFolder / "calibration.safetensors";
+}
+
 LayerTensors basisTensors(const KeyBasis& basis)
 {
     LayerTensors tensors;
@@ -217,7 +223,7 @@ Result<KeyBasis> basisFrom(const SafetensorsFile& file, const std::string& prefi
 
 Result<std::vector<KeyBasis>> loadKeyBasis(const fs::path& draft, int layers, int keyRank)
 {
-    MLA_TRY(file, SafetensorsFile::open(draft / kBasisFile));
+    MLA_TRY(file, SafetensorsFile::open(draft / kOwnFolder / kBasisFile));
     std::vector<KeyBasis> all;
     for (int i = 0; i < layers; ++i) {
         MLA_TRY(basis, basisFrom(file, "layers." + std::to_string(i) + ".", keyRank));
@@ -270,8 +276,13 @@ Status writeDraft(const DraftContent& content, const fs::path& directory)
         MLA_TRY(source, readFile(content.pythonFiles / name));
         MLA_CHECK(writeFileAtomically(directory / name, source));
     }
-    MLA_CHECK(saveCalibration(directory / "calibration.safetensors", content.calibration));
-    MLA_CHECK(writeBasis(content, directory / kBasisFile));
+    std::error_code error;
+    fs::create_directories(directory / kOwnFolder, error);
+    if (error)
+        return computeFailed("cannot create: " + error.message(),
+                             (directory / kOwnFolder).string());
+    MLA_CHECK(saveCalibration(calibrationFile(directory), content.calibration));
+    MLA_CHECK(writeBasis(content, directory / kOwnFolder / kBasisFile));
     return writeFileAtomically(directory / kMetaFile, metaToJson(content.meta).dump(2) + "\n");
 }
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // A draft on disk: the `huggingface` layout (config.json with auto_map, our modeling file, weights,
 // tokenizer) plus what this program needs to work on: mla_draft.json (provenance),
-// calibration.safetensors and conversion.safetensors (KeyBasis per layer).
+// in mla_draft/ calibration.safetensors and conversion.safetensors (KeyBasis per layer). These
+// stand apart from the weights because vLLM loads every *.safetensors file of a model's folder.
 #pragma once
 
 #include <filesystem>
@@ -51,7 +52,10 @@ struct DraftContent {
 /// tensors keep their dtype; quantised ones (FP8, GGUF) are written as the fp32 they decode to.
 Status writeDraft(const DraftContent& content, const std::filesystem::path& directory);
 
-/// KeyBasis per layer from `draft`/conversion.safetensors.
+/// Where a draft keeps the calibration that it was made with (corpus.h).
+std::filesystem::path calibrationFile(const std::filesystem::path& draft);
+
+/// KeyBasis per layer from `draft`/mla_draft/conversion.safetensors.
 Result<std::vector<KeyBasis>> loadKeyBasis(const std::filesystem::path& draft, int layers,
                                            int keyRank);
 LayerTensors basisTensors(const KeyBasis& basis);

@@ -102,8 +102,14 @@ Status AcceptRun::open()
 
 Status AcceptRun::loadModels()
 {
+    // A Python backend loads both itself: the target's own greedy text is all that is wanted here.
+    const bool native = settings().backend == "native";
+    if (!native && sampling())
+        return {};
     MLA_TRY(targetModel, Decoder::load(m_pair->target, m_device));
     m_target = std::move(targetModel);
+    if (!native)
+        return {};
     std::error_code ignored;
     if (fs::equivalent(m_request.target, m_request.draft, ignored)) {
         m_draft = m_target; // tensors are shared
@@ -359,7 +365,7 @@ Result<AcceptOutcome> AcceptRun::run()
     outcome.warnings = m_pair->warnings;
     outcome.warnings.insert(outcome.warnings.end(), loaded.warnings.begin(), loaded.warnings.end());
     if (m_pair->draft.config().isMla() && !isImported(m_pair->draft)) {
-        MLA_TRY(calibration, loadCalibration(m_request.draft / "calibration.safetensors"));
+        MLA_TRY(calibration, loadCalibration(calibrationFile(m_request.draft)));
         const std::vector<std::string> overlaps = overlapWarnings(tasks, calibration);
         outcome.warnings.insert(outcome.warnings.end(), overlaps.begin(), overlaps.end());
     }

@@ -96,7 +96,7 @@ Result<FidelityReport> measureFidelity(JobContext& job, const fs::path& draft,
         MLA_TRY(built, temporaryCalibration(job, source, *calibration, compute));
         set = std::move(built);
     } else {
-        MLA_TRY(stored, loadCalibration(draft / "calibration.safetensors"));
+        MLA_TRY(stored, loadCalibration(calibrationFile(draft)));
         const std::int64_t heldout = stored.heldout(), first = stored.sequences() - heldout;
         set = {stored.ids.narrow(0, first, heldout), stored.mask.narrow(0, first, heldout),
                stored.source};

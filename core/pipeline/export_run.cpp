@@ -57,7 +57,7 @@ Result<ExportOutcome> exportNow(JobContext& job, const ExportRequest& request)
         return usageError(importedFrom(draft) + " wrote this draft",
                           "refine it first: the result is a draft of ours, which can be exported");
     MLA_TRY(meta, readDraftMeta(request.draft));
-    MLA_TRY(calibration, loadCalibration(request.draft / "calibration.safetensors"));
+    MLA_TRY(calibration, loadCalibration(calibrationFile(request.draft)));
     MLA_TRY(basis, loadKeyBasis(request.draft, draft.config().numHiddenLayers, meta.keyRank));
     MLA_TRY(resources, resourceDirectory());
     MLA_TRY(device, resolveDevice(request.compute.device));

@@ -151,7 +151,7 @@ Result<NamedCalibration> RefineRun::calibration(const PartsFolder& parts)
         return obtainCalibration(
             m_job, m_original, m_fingerprint, m_request.calibration.value_or(CalibrationSettings{}),
             m_request.compute, m_request.study, parts.folder() / "calibration.safetensors");
-    MLA_TRY(set, loadCalibration(m_request.draft / "calibration.safetensors"));
+    MLA_TRY(set, loadCalibration(calibrationFile(m_request.draft)));
     NamedCalibration named{std::move(set), "of-" + m_meta.runId};
     if (m_request.study && fs::exists(*m_request.study)) { // the same set under the id it has there
         MLA_TRY(study, loadStudy(*m_request.study));

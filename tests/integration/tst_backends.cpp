@@ -47,9 +47,17 @@ private Q_SLOTS:
 
 private:
     static void backends();
-    [[nodiscard]] CliResult accept(const QString& draft, const QStringList& options) const;
+    /// Why this backend cannot be tried here; empty if it can.
+    static QString missing(const QString& backend);
+    /// vLLM's attention on CPUs takes no heads as small as the demo's.
+    static QString target(const QString& backend)
+    {
+        return backend == "vllm" ? qEnvironmentVariable("MLA_SMOLLM2_DIR") : demoCheckpoint();
+    }
+    QString convertedDraft(const QString& backend);
+    static CliResult accept(const QString& target, const QString& draft,
+                            const QStringList& options);
     QTemporaryDir m_dir;
-    QString m_draft;
 };
 
 void TestBackends::backends()
@@ -63,17 +71,36 @@ void TestBackends::initTestCase()
 {
     if (qEnvironmentVariableIsEmpty("MLA_PYTHON") || !canImport("transformers"))
         QSKIP("MLA_PYTHON names no Python with Transformers");
-    m_draft = m_dir.filePath("draft");
-    const CliResult converted = runCli({"convert", demoCheckpoint(), "-o", m_draft, "--converter",
-                                        "transmla", "--kv-lora-rank", "44", "--qk-rope-head-dim",
-                                        "8", "--sequences", "16", "--length", "64", "--json"});
-    QVERIFY2(converted.exitCode == 0, converted.text());
 }
 
-CliResult TestBackends::accept(const QString& draft, const QStringList& options) const
+QString TestBackends::missing(const QString& backend)
+{
+    if (backend != "vllm")
+        return {};
+    if (!canImport("vllm"))
+        return "vLLM is not installed in MLA_PYTHON";
+    return target(backend).isEmpty() ? "MLA_SMOLLM2_DIR names no checkpoint" : QString();
+}
+
+QString TestBackends::convertedDraft(const QString& backend)
+{
+    const bool demo = backend != "vllm";
+    const QString draft = m_dir.filePath(demo ? "draft" : "smollm2-draft");
+    if (QFileInfo::exists(draft))
+        return draft;
+    const CliResult converted =
+        runCli({"convert", target(backend), "-o", draft, "--converter", "transmla",
+                "--kv-lora-rank", demo ? "44" : "152", "--qk-rope-head-dim", demo ? "8" : "64",
+                "--calibration", demo ? "self" : MLA_RESOURCES "/demo/tasks/animals.jsonl",
+                "--sequences", demo ? "16" : "4", "--length", "64", "--json"});
+    return converted.exitCode == 0 ? draft : QString();
+}
+
+CliResult TestBackends::accept(const QString& target, const QString& draft,
+                               const QStringList& options)
 {
     const QString tasks = QStringLiteral(MLA_RESOURCES "/demo/tasks/");
-    return runCli(QStringList{"accept", "--target", demoCheckpoint(), "--draft", draft, "--tasks",
+    return runCli(QStringList{"accept", "--target", target, "--draft", draft, "--tasks",
                               tasks + "animals.jsonl," + tasks + "weather.jsonl", "--limit", "3",
                               "-k", QString::number(k), "--max-new-tokens", "40", "--json"} +
                   options);
@@ -82,9 +109,9 @@ CliResult TestBackends::accept(const QString& draft, const QStringList& options)
 void TestBackends::targetAsDraft()
 {
     QFETCH(QString, backend);
-    if (!canImport(backend == "hf" ? "transformers" : "vllm"))
-        QSKIP("not installed in MLA_PYTHON");
-    const CliResult result = accept(demoCheckpoint(), {"--backend", backend});
+    if (const QString reason = missing(backend); !reason.isEmpty())
+        QSKIP(qPrintable(reason));
+    const CliResult result = accept(target(backend), target(backend), {"--backend", backend});
     QVERIFY2(result.exitCode == 0, result.text());
     QCOMPARE(pooled(result).value("acceptance_rate").toDouble(), 1.0);
     QVERIFY(pooled(result).value("identical_to_greedy").toBool());
@@ -96,11 +123,13 @@ void TestBackends::targetAsDraft()
 void TestBackends::draftCountsLikeTheEngine()
 {
     QFETCH(QString, backend);
-    if (!canImport(backend == "hf" ? "transformers" : "vllm"))
-        QSKIP("not installed in MLA_PYTHON");
-    const CliResult native = accept(m_draft, {"--method", "speculative"});
+    if (const QString reason = missing(backend); !reason.isEmpty())
+        QSKIP(qPrintable(reason));
+    const QString draft = convertedDraft(backend);
+    QVERIFY(!draft.isEmpty());
+    const CliResult native = accept(target(backend), draft, {"--method", "speculative"});
     QVERIFY2(native.exitCode == 0, native.text());
-    const CliResult served = accept(m_draft, {"--backend", backend});
+    const CliResult served = accept(target(backend), draft, {"--backend", backend});
     QVERIFY2(served.exitCode == 0, served.text());
     QVERIFY(pooled(native).value("acceptance_rate").toDouble() < 1);
     QVERIFY(pooled(native).value("acceptance_rate").toDouble() > 0);
@@ -117,26 +146,29 @@ void TestBackends::draftCountsLikeTheEngine()
 void TestBackends::sampledTextsAreCounted()
 {
     const QStringList options = {"--backend", "hf", "--temperature", "0.8", "--seed", "3"};
-    const CliResult first = accept(m_draft, options), again = accept(m_draft, options);
+    const QString demo = demoCheckpoint(), draft = convertedDraft("hf");
+    QVERIFY(!draft.isEmpty());
+    const CliResult first = accept(demo, draft, options), again = accept(demo, draft, options);
     QVERIFY2(first.exitCode == 0, first.text());
     QCOMPARE(pooled(first).value("accepted_tokens"), pooled(again).value("accepted_tokens"));
     QVERIFY(pooled(first).value("identical_to_greedy").isNull());
     const double rate = pooled(first).value("acceptance_rate").toDouble();
     QVERIFY(rate > 0 && rate < 1);
-    const CliResult self = accept(demoCheckpoint(), {"--method", "speculative", "--temperature",
-                                                     "0.8", "--backend", "native"});
+    const CliResult self = accept(
+        demo, demo, {"--method", "speculative", "--temperature", "0.8", "--backend", "native"});
     QVERIFY2(self.exitCode == 0, self.text());
     QCOMPARE(pooled(self).value("acceptance_rate").toDouble(), 1.0);
 }
 
 void TestBackends::refusals()
 {
-    const CliResult replay = accept(m_draft, {"--backend", "hf", "--method", "replay"});
+    const QString demo = demoCheckpoint();
+    const CliResult replay = accept(demo, demo, {"--backend", "hf", "--method", "replay"});
     QCOMPARE(replay.exitCode, 2);
-    const CliResult unknown = accept(m_draft, {"--backend", "sglang"});
+    const CliResult unknown = accept(demo, demo, {"--backend", "sglang"});
     QCOMPARE(unknown.exitCode, 2);
     QVERIFY(unknown.text().contains("vllm"));
-    const CliResult sampled = accept(m_draft, {"--method", "replay", "--temperature", "1"});
+    const CliResult sampled = accept(demo, demo, {"--method", "replay", "--temperature", "1"});
     QCOMPARE(sampled.exitCode, 2);
 }
 
