@@ -182,18 +182,16 @@ void checkMha2mla(Issues& issues, const ModelConfig& config, const ConvertSettin
 
 void checkSavings(Issues& issues, const ModelConfig& config, const ConvertSettings& settings)
 {
-    const std::int64_t planned = plannedCacheElements(config, settings);
-    const std::int64_t original = originalCacheElements(config);
-    if (planned < original)
+    const std::vector<std::string> warnings =
+        conversionWarnings(config, plannedCacheElements(config, settings));
+    if (warnings.empty())
         return;
     const int most = conversionLimits(config, settings).largestSavingRank;
     issues.warn(Setting::KvLoraRank,
-                usageError("nothing is saved: the draft caches " + std::to_string(planned) +
-                               " elements per token and layer, the original " +
-                               std::to_string(original),
-                           most < 1 ? "no rank saves anything at this qk_rope_head_dim"
-                                    : "a kv_lora_rank of " + std::to_string(most) +
-                                          " is the largest that saves"));
+                usageError(warnings.front(), most < 1
+                                                 ? "no rank saves anything at this qk_rope_head_dim"
+                                                 : "a kv_lora_rank of " + std::to_string(most) +
+                                                       " is the largest that saves"));
 }
 
 std::int64_t tokensKept(const ModelConfig& config, int layer, std::int64_t context)
@@ -248,6 +246,15 @@ std::int64_t originalCacheElements(const ModelConfig& config)
 std::int64_t plannedCacheElements(const ModelConfig& config, const ConvertSettings& settings)
 {
     return settings.kvLoraRank + elementsBesideLatent(config, settings);
+}
+
+std::vector<std::string> conversionWarnings(const ModelConfig& source, std::int64_t cacheElements)
+{
+    const std::int64_t original = originalCacheElements(source);
+    if (cacheElements < original)
+        return {};
+    return {"nothing is saved: the draft caches " + std::to_string(cacheElements) +
+            " elements per token and layer, the original " + std::to_string(original)};
 }
 
 Result<int> rankForBudget(const ModelConfig& config, const ConvertSettings& settings,

@@ -49,6 +49,10 @@ Status checkConversion(const ModelConfig& config, const ConvertSettings& setting
 [[nodiscard]] std::int64_t plannedCacheElements(const ModelConfig& config,
                                                 const ConvertSettings& settings);
 
+/// A sentence if nothing is saved: `cacheElements` a token and layer against 2 G h of the source.
+[[nodiscard]] std::vector<std::string> conversionWarnings(const ModelConfig& source,
+                                                          std::int64_t cacheElements);
+
 /// The largest legal kv_lora_rank whose cache is at most `elements` a token and layer, everything
 /// else as in `settings`; a Usage error says the smallest budget that works.
 Result<int> rankForBudget(const ModelConfig& config, const ConvertSettings& settings,

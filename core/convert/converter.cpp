@@ -44,13 +44,4 @@ Result<std::unique_ptr<Converter>> makeConverter(const ConvertSettings& settings
     return usageError("--converter " + settings.converter + ": expected one of " + known);
 }
 
-std::vector<std::string> conversionWarnings(const ModelConfig& source, std::int64_t cacheElements)
-{
-    const std::int64_t original = 2LL * source.numKeyValueHeads * source.headDim;
-    if (cacheElements < original)
-        return {};
-    return {"nothing is saved: the draft caches " + std::to_string(cacheElements) +
-            " elements per token and layer, the original " + std::to_string(original)};
-}
-
 } // namespace mla

@@ -58,7 +58,4 @@ std::vector<std::string> converterNames();
 std::unique_ptr<Converter> makeTransMla(const ConvertSettings& settings);
 std::unique_ptr<Converter> makeMha2Mla(const ConvertSettings& settings);
 
-/// Warnings that concern any conversion: nothing saved (r + n_r d_r >= 2 G h).
-std::vector<std::string> conversionWarnings(const ModelConfig& source, std::int64_t cacheElements);
-
 } // namespace mla

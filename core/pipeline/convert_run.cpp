@@ -5,6 +5,7 @@
 #include <mutex>
 
 #include "core/base/resources.h"
+#include "core/convert/conversion_limits.h"
 #include "core/convert/converter.h"
 #include "core/convert/kv_factorization.h"
 #include "core/convert/rope_residual.h"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Both converters against an independent float64 implementation (make_method_goldens.py), all in
 // the original key basis, so that signs of eigenvectors do not matter.
+#include "core/convert/conversion_limits.h"
 #include "core/convert/kv_factorization.h"
 #include "core/convert/rope_selection.h"
 #include "tests/support/method_layer.h"
