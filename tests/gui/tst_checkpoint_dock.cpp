@@ -9,33 +9,19 @@
 #include <QTreeView>
 
 #include "app/workbench/main_window.h"
+#include "tests/support/window_parts.h"
 #include "widgets/models/tensor_tree_model.h"
 #include "widgets/pages/checkpoint_page.h"
 
 using namespace mla;
 using namespace mla::ui;
+using mla::test::button;
+using mla::test::named;
 
 namespace
 {
 
 const QString stories = QStringLiteral(MLA_RESOURCES "/demo/stories260K");
-
-QPushButton* button(const QWidget& window, const QString& text)
-{
-    for (QPushButton* found : window.findChildren<QPushButton*>())
-        if (QString(found->text()).remove(QLatin1Char('&')) == text)
-            return found;
-    return nullptr;
-}
-
-template <typename Widget>
-Widget* named(const QWidget& window, const QString& accessibleName)
-{
-    for (Widget* found : window.findChildren<Widget*>())
-        if (found->accessibleName() == accessibleName)
-            return found;
-    return nullptr;
-}
 
 } // namespace
 

@@ -26,6 +26,7 @@
 #include "core/pipeline/settings.h"
 #include "core/store/study.h"
 #include "tests/support/study_fixture.h"
+#include "tests/support/window_parts.h"
 #include "widgets/dialogs/converter_section.h"
 #include "widgets/dialogs/path_field.h"
 #include "widgets/pages/layer_table_view.h"
@@ -35,6 +36,9 @@
 
 using namespace mla;
 using namespace mla::ui;
+using mla::test::button;
+using mla::test::checkBox;
+using mla::test::named;
 using namespace std::chrono_literals;
 
 namespace
@@ -80,31 +84,6 @@ PlotView* plot(const QWidget& window, const QString& name)
     for (PlotView* view : window.findChildren<PlotView*>())
         if (view->accessibleName() == name)
             return view;
-    return nullptr;
-}
-
-QPushButton* button(const QWidget& window, const QString& text)
-{
-    for (QPushButton* found : window.findChildren<QPushButton*>())
-        if (QString(found->text()).remove(QLatin1Char('&')) == text)
-            return found;
-    return nullptr;
-}
-
-QCheckBox* checkBox(const QWidget& window, const QString& text)
-{
-    for (QCheckBox* found : window.findChildren<QCheckBox*>())
-        if (QString(found->text()).remove(QLatin1Char('&')) == text)
-            return found;
-    return nullptr;
-}
-
-template <typename Widget>
-Widget* named(const QWidget& window, const QString& accessibleName)
-{
-    for (Widget* found : window.findChildren<Widget*>())
-        if (found->accessibleName() == accessibleName)
-            return found;
     return nullptr;
 }
 

@@ -1,26 +1,15 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Bounds of design section 4 and cache sizes of section 3, against formulas written out here.
 #include "core/convert/conversion_limits.h"
+#include "tests/support/smol_config.h"
 
 #include <QTest>
 
 using namespace mla;
+using mla::test::smolConfig;
 
 namespace
 {
-
-/// SmolLM2-135M: 30 layers, d = 576, G = 3 KV heads of h = 64, 2 G h = 384.
-ModelConfig smol()
-{
-    ModelConfig config;
-    config.modelType = "llama";
-    config.hiddenSize = 576;
-    config.numHiddenLayers = 30;
-    config.numAttentionHeads = 9;
-    config.numKeyValueHeads = 3;
-    config.headDim = 64;
-    return config;
-}
 
 ConvertSettings settings(const char* converter, int rank, int ropeDim)
 {
@@ -62,33 +51,36 @@ private Q_SLOTS:
 
 void TestConversionLimits::transmlaBounds()
 {
-    const ConversionLimits limits = conversionLimits(smol(), settings("transmla", 76, 32));
+    const ConversionLimits limits = conversionLimits(smolConfig(), settings("transmla", 76, 32));
     // even divisors of 64, then whole heads up to all three
     QCOMPARE(limits.ropeDims, std::vector<int>({2, 4, 8, 16, 32, 64, 128, 192}));
     QCOMPARE(limits.freqfolds, std::vector<int>({2, 4, 8, 16, 32})); // k * 64/32 that divide 32
     QCOMPARE(limits.largestRank, 2 * 3 * 64 - 32);
-    QVERIFY(checkConversion(smol(), settings("transmla", 352, 32)).ok());
-    QCOMPARE(blocked(smol(), settings("transmla", 353, 32)), QList{ConversionSetting::KvLoraRank});
-    QCOMPARE(blocked(smol(), settings("transmla", 0, 32)), QList{ConversionSetting::KvLoraRank});
-    QCOMPARE(blocked(smol(), settings("transmla", 76, 24)),
+    QVERIFY(checkConversion(smolConfig(), settings("transmla", 352, 32)).ok());
+    QCOMPARE(blocked(smolConfig(), settings("transmla", 353, 32)),
+             QList{ConversionSetting::KvLoraRank});
+    QCOMPARE(blocked(smolConfig(), settings("transmla", 0, 32)),
+             QList{ConversionSetting::KvLoraRank});
+    QCOMPARE(blocked(smolConfig(), settings("transmla", 76, 24)),
              QList{ConversionSetting::QkRopeHeadDim});
     ConvertSettings fold = settings("transmla", 353, 32);
     fold.freqfold = 6;
     fold.svd = "split";
-    QCOMPARE(blocked(smol(), fold), QList({ConversionSetting::Svd, ConversionSetting::Freqfold,
-                                           ConversionSetting::KvLoraRank}));
+    QCOMPARE(blocked(smolConfig(), fold),
+             QList({ConversionSetting::Svd, ConversionSetting::Freqfold,
+                    ConversionSetting::KvLoraRank}));
 }
 
 void TestConversionLimits::mha2mlaBounds()
 {
     ConvertSettings s = settings("mha2mla", 84, 8);
-    ConversionLimits limits = conversionLimits(smol(), s);
+    ConversionLimits limits = conversionLimits(smolConfig(), s);
     QCOMPARE(limits.ropeDims.size(), std::size_t(32)); // every even number to 64
     QVERIFY(limits.freqfolds.empty());
     QCOMPARE(limits.largestRank, 3 * (128 - 8)); // below d = 576
     s.ropeSelect = "uniform";
-    QCOMPARE(conversionLimits(smol(), s).ropeDims, std::vector<int>({2, 4, 8, 16, 32, 64}));
-    ModelConfig narrow = smol();
+    QCOMPARE(conversionLimits(smolConfig(), s).ropeDims, std::vector<int>({2, 4, 8, 16, 32, 64}));
+    ModelConfig narrow = smolConfig();
     narrow.hiddenSize = 100;
     QCOMPARE(conversionLimits(narrow, s).largestRank, 100);
     s.kvLoraRank = 101;
@@ -96,52 +88,54 @@ void TestConversionLimits::mha2mlaBounds()
     QVERIFY(!status.ok());
     QCOMPARE(status.error().code, ErrorCode::BadInput);
     QVERIFY(status.error().message.find("100 at most") != std::string::npos);
-    QCOMPARE(blocked(smol(), settings("mha2mla", 84, 66)), QList{ConversionSetting::QkRopeHeadDim});
+    QCOMPARE(blocked(smolConfig(), settings("mha2mla", 84, 66)),
+             QList{ConversionSetting::QkRopeHeadDim});
 }
 
 void TestConversionLimits::savings()
 {
     const auto warnings = [](const ConvertSettings& s) {
         std::vector<std::string> hints;
-        for (const ConversionIssue& issue : conversionIssues(smol(), s))
+        for (const ConversionIssue& issue : conversionIssues(smolConfig(), s))
             if (!issue.blocking)
                 hints.push_back(issue.error.hint);
         return hints;
     };
-    QCOMPARE(conversionLimits(smol(), settings("transmla", 1, 32)).largestSavingRank, 351);
+    QCOMPARE(conversionLimits(smolConfig(), settings("transmla", 1, 32)).largestSavingRank, 351);
     QVERIFY(warnings(settings("transmla", 351, 32)).empty()); // 351 + 32 < 384
     QCOMPARE(warnings(settings("transmla", 352, 32)),
              std::vector<std::string>({"a kv_lora_rank of 351 is the largest that saves"}));
     // All heads rotary and full rank: 192 + 192.
-    QCOMPARE(conversionLimits(smol(), settings("transmla", 1, 192)).largestRank, 192);
-    QCOMPARE(conversionLimits(smol(), settings("transmla", 1, 192)).largestSavingRank, 191);
+    QCOMPARE(conversionLimits(smolConfig(), settings("transmla", 1, 192)).largestRank, 192);
+    QCOMPARE(conversionLimits(smolConfig(), settings("transmla", 1, 192)).largestSavingRank, 191);
 }
 
 void TestConversionLimits::modelsThatAConverterRefuses()
 {
-    ModelConfig normed = smol();
+    ModelConfig normed = smolConfig();
     normed.qkNorm = true;
     QCOMPARE(blocked(normed, settings("transmla", 76, 32)), QList{ConversionSetting::Model});
     QVERIFY(checkConversion(normed, settings("mha2mla", 84, 8)).ok());
-    ModelConfig dynamic = smol();
+    ModelConfig dynamic = smolConfig();
     dynamic.rope.type = RopeType::Dynamic;
     for (const char* converter : {"transmla", "mha2mla"})
         QCOMPARE(blocked(dynamic, settings(converter, 76, 8)), QList{ConversionSetting::Model});
     dynamic.rope.type = RopeType::Yarn; // fixed frequencies
     QVERIFY(checkConversion(dynamic, settings("transmla", 76, 8)).ok());
-    ModelConfig draft = smol();
+    ModelConfig draft = smolConfig();
     draft.mla = MlaConfig();
     QCOMPARE(blocked(draft, settings("mha2mla", 84, 8)), QList{ConversionSetting::Model});
-    QCOMPARE(blocked(smol(), settings("magic", 84, 8)), QList{ConversionSetting::Model});
+    QCOMPARE(blocked(smolConfig(), settings("magic", 84, 8)), QList{ConversionSetting::Model});
 }
 
 void TestConversionLimits::elementsOfTheCache()
 {
-    QCOMPARE(originalCacheElements(smol()), std::int64_t(384));
+    QCOMPARE(originalCacheElements(smolConfig()), std::int64_t(384));
     // The 28 % rows of design section 15.
-    QCOMPARE(plannedCacheElements(smol(), settings("transmla", 76, 32)), std::int64_t(108));
-    QCOMPARE(plannedCacheElements(smol(), settings("mha2mla", 84, 8)), std::int64_t(84 + 3 * 8));
-    ModelConfig normed = smol();
+    QCOMPARE(plannedCacheElements(smolConfig(), settings("transmla", 76, 32)), std::int64_t(108));
+    QCOMPARE(plannedCacheElements(smolConfig(), settings("mha2mla", 84, 8)),
+             std::int64_t(84 + 3 * 8));
+    ModelConfig normed = smolConfig();
     normed.qkNorm = true; // one RMS scalar per KV head
     QCOMPARE(plannedCacheElements(normed, settings("mha2mla", 84, 8)),
              std::int64_t(84 + 3 * 8 + 3));
@@ -150,7 +144,7 @@ void TestConversionLimits::elementsOfTheCache()
 void TestConversionLimits::rankOfABudget()
 {
     const auto rank = [](const ConvertSettings& s, double elements) {
-        const Result<int> result = rankForBudget(smol(), s, elements);
+        const Result<int> result = rankForBudget(smolConfig(), s, elements);
         return result ? *result : -1;
     };
     QCOMPARE(rank(settings("transmla", 0, 32), 108), 76);
@@ -182,7 +176,8 @@ void TestConversionLimits::budgetsAsText()
 {
     QFETCH(QString, text);
     QFETCH(double, elements);
-    const Result<double> budget = parseCacheBudget(smol(), text.toStdString(), "--cache-elements");
+    const Result<double> budget =
+        parseCacheBudget(smolConfig(), text.toStdString(), "--cache-elements");
     if (elements < 0) {
         QVERIFY(!budget.ok());
         QCOMPARE(budget.error().code, ErrorCode::Usage);
@@ -197,9 +192,9 @@ void TestConversionLimits::budgetsAsText()
 void TestConversionLimits::bytesOfTheCache()
 {
     // 8192 tokens x 30 layers x 384 elements x 2 bytes x 4 sequences
-    QCOMPARE(cacheBytes(smol(), 384, {8192, 4, 2}), 8192LL * 30 * 384 * 2 * 4);
-    QCOMPARE(ownCacheBytes(smol(), {8192, 4, 2}), 8192LL * 30 * 384 * 2 * 4);
-    ModelConfig draft = smol(); // ranks may differ from layer to layer
+    QCOMPARE(cacheBytes(smolConfig(), 384, {8192, 4, 2}), 8192LL * 30 * 384 * 2 * 4);
+    QCOMPARE(ownCacheBytes(smolConfig(), {8192, 4, 2}), 8192LL * 30 * 384 * 2 * 4);
+    ModelConfig draft = smolConfig(); // ranks may differ from layer to layer
     draft.numHiddenLayers = 2;
     draft.mla = MlaConfig();
     draft.mla->latentRank = {76, 100};
@@ -210,7 +205,7 @@ void TestConversionLimits::bytesOfTheCache()
 
 void TestConversionLimits::windowsBoundTheCache()
 {
-    ModelConfig config = smol();
+    ModelConfig config = smolConfig();
     config.slidingWindow.assign(30, 0);
     std::fill_n(config.slidingWindow.begin(), 20, 1024);
     QCOMPARE(cacheBytes(config, 384, {4096, 1, 2}), (10LL * 4096 + 20 * 1024) * 384 * 2);

@@ -19,6 +19,7 @@
 #include <QToolButton>
 #include <QTreeView>
 
+#include "tests/support/smol_config.h"
 #include "tests/support/study_fixture.h"
 #include "widgets/models/tensor_tree_model.h"
 #include "widgets/pages/cache_planner.h"
@@ -26,24 +27,11 @@
 
 using namespace mla;
 using namespace mla::ui;
+using mla::test::smolConfig;
 using namespace std::chrono_literals;
 
 namespace
 {
-
-/// SmolLM2's attention: 2 G h = 384 elements.
-ModelConfig smolConfig()
-{
-    ModelConfig config;
-    config.modelType = "llama";
-    config.hiddenSize = 576;
-    config.numHiddenLayers = 30;
-    config.numAttentionHeads = 9;
-    config.numKeyValueHeads = 3;
-    config.headDim = 64;
-    config.maxPositionEmbeddings = 8192;
-    return config;
-}
 
 InspectReport report()
 {
