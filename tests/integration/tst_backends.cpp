@@ -88,11 +88,14 @@ QString TestBackends::convertedDraft(const QString& backend)
     const QString draft = m_dir.filePath(demo ? "draft" : "smollm2-draft");
     if (QFileInfo::exists(draft))
         return draft;
+    QStringList texts;
+    for (const char* task : {"animals", "friends", "lost_and_found", "weather"})
+        texts << QStringLiteral(MLA_RESOURCES "/demo/tasks/%1.jsonl").arg(QLatin1String(task));
     const CliResult converted =
         runCli({"convert", target(backend), "-o", draft, "--converter", "transmla",
                 "--kv-lora-rank", demo ? "44" : "152", "--qk-rope-head-dim", demo ? "8" : "64",
-                "--calibration", demo ? "self" : MLA_RESOURCES "/demo/tasks/animals.jsonl",
-                "--sequences", demo ? "16" : "4", "--length", "64", "--json"});
+                "--calibration", demo ? "self" : texts.join(','), "--sequences", demo ? "16" : "8",
+                "--length", "64", "--json"});
     return converted.exitCode == 0 ? draft : QString();
 }
 
