@@ -24,6 +24,7 @@ json openRequest(const BackendSettings& settings)
     const std::string device = settings.compute.device == "auto" ? "cpu" : settings.compute.device;
     return {{"target", settings.target.string()},
             {"draft", settings.draft.string()},
+            {"plain", settings.draft.empty()},
             {"k", settings.k},
             {"max_new_tokens", settings.maxNewTokens},
             {"min_new_tokens", settings.minNewTokens},
@@ -52,6 +53,10 @@ Result<BackendText> textFrom(const json& answer, int maxNewTokens, const std::st
         text.seconds = answer.at("seconds").get<double>();
         text.own = {answer.at("own").at("drafted").get<std::int64_t>(),
                     answer.at("own").at("accepted").get<std::int64_t>()};
+        if (answer.contains("draft_seconds")) {
+            text.draftSeconds = answer.at("draft_seconds").get<double>();
+            text.verifySeconds = answer.at("verify_seconds").get<double>();
+        }
         for (const json& step : answer.at("steps"))
             text.begun.push_back({step.at(0).get<int>(), step.at(1).get<int>()});
     } catch (const json::exception&) {

@@ -19,7 +19,7 @@ namespace mla
 {
 
 struct BackendSettings {
-    std::filesystem::path target, draft;
+    std::filesystem::path target, draft; ///< no draft: plain decoding by the target
     int k = 4, maxNewTokens = 64, minNewTokens = 0;
     int contextTokens = 0; ///< longest prompt + maxNewTokens: what the engine has to hold
     std::vector<int> eosIds;
@@ -33,6 +33,7 @@ struct BackendText {
     std::vector<int> ids;         ///< the continuation, EOS included
     std::vector<StepStart> begun; ///< its verification steps
     double seconds = 0;
+    std::optional<double> draftSeconds, verifySeconds; ///< parts of it, where the library tells
     /// What the library counts by itself: vLLM's includes tokens past the end of a text, that of
     /// Transformers may lack the last one. Shown beside ours, never mixed with it.
     struct OwnCounts {

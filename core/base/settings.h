@@ -68,9 +68,26 @@ struct AcceptSettings {
     /// the prompt's own text is cut then.
     bool chatTemplate = false;
     std::optional<int> limit; ///< prompts per task
-    std::string method;       ///< replay | speculative; empty = replay (greedy)
+    std::string method;       ///< replay | speculative; empty: chosenMethod()
     std::string backend = "native";
     double temperature = 0;
+    int topK = 0;    ///< sampling only, as in SamplingRule
+    double topP = 1; ///< likewise
+    /// Speed: timed runs over all prompts, behind one prompt that warms up. Not for replay.
+    int repeats = 1;
+    bool baseline = false; ///< also time plain decoding by the target alone
+    /// Replay: what every draft length up to this one would give, with the speed-up that measured
+    /// costs of both models predict. 0 = off.
+    int sweepK = 0;
+    [[nodiscard]] SamplingRule rule() const { return {temperature, topK, topP}; }
+    /// The method in words: greedy acceptance is replayed unless the engine itself is asked for.
+    [[nodiscard]] std::string chosenMethod() const
+    {
+        if (!method.empty())
+            return method;
+        const bool timed = repeats > 1 || baseline;
+        return backend == "native" && temperature == 0 && !timed ? "replay" : "speculative";
+    }
 };
 
 } // namespace mla

@@ -30,20 +30,20 @@ void countPositions(std::span<const StepCount> steps, AcceptanceMetrics& metrics
     const std::size_t k = metrics.perPosition.size();
     for (std::size_t i = 0; i < k; ++i) {
         const int position = static_cast<int>(i);
-        std::int64_t reached = 0, passed = 0;
+        double reached = 0, passed = 0;
         for (const StepCount& step : steps) {
-            reached += step.drafted > position && step.accepted >= position;
-            passed += step.accepted > position;
+            if (step.drafted > position && step.accepted >= position)
+                reached += step.weight;
+            if (step.accepted > position)
+                passed += step.weight;
         }
-        if (!steps.empty())
-            metrics.perPosition[i] =
-                static_cast<double>(passed) / static_cast<double>(steps.size());
-        metrics.conditional[i] = reached > 0
-                                     ? static_cast<double>(passed) / static_cast<double>(reached)
-                                     : std::numeric_limits<double>::quiet_NaN();
+        if (metrics.steps > 0)
+            metrics.perPosition[i] = passed / metrics.steps;
+        metrics.conditional[i] =
+            reached > 0 ? passed / reached : std::numeric_limits<double>::quiet_NaN();
     }
     for (const StepCount& step : steps)
-        ++metrics.histogram[static_cast<std::size_t>(step.accepted)];
+        metrics.histogram[static_cast<std::size_t>(step.accepted)] += step.weight;
 }
 
 } // namespace

@@ -15,16 +15,17 @@ struct StepCount {
     int prompt = 0;
     int drafted = 0;
     int accepted = 0;
+    double weight = 1; ///< how many such steps: a probability where steps are expected ones
 };
 
 struct AcceptanceMetrics {
-    std::int64_t steps = 0, draftTokens = 0, acceptedTokens = 0;
+    double steps = 0, draftTokens = 0, acceptedTokens = 0; ///< whole numbers unless expected
     double acceptanceRate = 0;       ///< accepted / drafted, <= 1; 0 without steps
     double meanAcceptanceLength = 0; ///< 1 + accepted / steps; 0 without steps
     std::vector<double> perPosition; ///< [k] steps with a >= i + 1, over all steps (cumulative)
     std::vector<double>
         conditional; ///< [k] given that position i was reached and drafted; NaN if never
-    std::vector<std::int64_t> histogram; ///< [k + 1] steps with a = i
+    std::vector<double> histogram; ///< [k + 1] steps with a = i
     double perPromptMeanRate = 0, perPromptMeanLength = 0;
     double rateLow = 0, rateHigh = 0; ///< 95 % bootstrap interval over prompts (pooled rate)
 };
@@ -39,7 +40,7 @@ struct AcceptanceMetrics {
 /// adds one token). d = 0 is a plain step. n = accepted + steps + plain.
 struct AlignedCounts {
     std::vector<StepCount> steps;
-    std::int64_t plainSteps = 0;
+    double plainSteps = 0;
 };
 [[nodiscard]] AlignedCounts alignedCounts(const std::vector<bool>& matches, int k, int prompt);
 

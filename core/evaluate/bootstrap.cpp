@@ -55,9 +55,9 @@ double rateOf(const std::vector<PromptSums>& prompts, const std::vector<std::siz
 
 void PromptSums::add(const StepCount& step)
 {
-    ++steps;
-    drafted += step.drafted;
-    accepted += step.accepted;
+    steps += step.weight;
+    drafted += step.weight * step.drafted;
+    accepted += step.weight * step.accepted;
 }
 
 PromptSums& PromptSums::operator+=(const PromptSums& other)
@@ -70,12 +70,12 @@ PromptSums& PromptSums::operator+=(const PromptSums& other)
 
 double PromptSums::rate() const
 {
-    return drafted > 0 ? static_cast<double>(accepted) / static_cast<double>(drafted) : 0;
+    return drafted > 0 ? accepted / drafted : 0;
 }
 
 double PromptSums::length() const
 {
-    return steps > 0 ? 1 + static_cast<double>(accepted) / static_cast<double>(steps) : 0;
+    return steps > 0 ? 1 + accepted / steps : 0;
 }
 
 Interval bootstrapRate(const std::vector<PromptSums>& prompts, std::uint64_t seed)

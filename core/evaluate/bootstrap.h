@@ -13,7 +13,7 @@ namespace mla
 
 /// Drafted and accepted tokens of one prompt.
 struct PromptSums {
-    std::int64_t steps = 0, drafted = 0, accepted = 0;
+    double steps = 0, drafted = 0, accepted = 0;
     void add(const StepCount& step);
     PromptSums& operator+=(const PromptSums& other);
     [[nodiscard]] double rate() const;   ///< accepted / drafted; 0 without drafts

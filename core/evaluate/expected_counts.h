@@ -6,27 +6,22 @@
 #include <span>
 #include <vector>
 
+#include "core/evaluate/acceptance.h"
+
 namespace mla
 {
 
-/// What a run over one continuation is expected to count, in the terms of alignedCounts().
-struct ExpectedCounts {
-    double steps = 0;              ///< steps that draft something
-    double plainSteps = 0;         ///< steps with nothing to draft
-    double draftTokens = 0;        ///< over `steps`
-    double acceptedTokens = 0;     ///< continuation length = accepted + steps + plain
-    std::vector<double> histogram; ///< [k + 1] expected steps with a = i
-    std::vector<double> reached;   ///< [k] expected steps that drafted position i and reached it
-    std::vector<double> passed;    ///< [k] expected steps with a >= i + 1
-    ExpectedCounts& operator+=(const ExpectedCounts& other); ///< of the same k
-};
-
+/// Every step that a run over one continuation may take, weighted with its probability: sums over
+/// them are expectations, and continuation length = accepted + steps + plain holds for those.
+/// Probabilities of acceptance of 0 and 1 give exactly the steps of alignedCounts().
+///
 /// acceptProbability[i] = min(1, q_i(x_i) / p_i(x_i)): given the target's path x, the chance that
 /// the token drafted at position i is x_i and is accepted. Rejection sampling accepts a token y of
 /// the draft's q with min(1, p(y) / q(y)), so "x comes out, accepted" has probability min(p, q)(x)
 /// of the p(x) with which x comes out at all; given x the positions are independent. A step that
 /// starts at p drafts d = min(k, n - p - 1) tokens; the chances that a step starts at each position
 /// follow one another from the first.
-[[nodiscard]] ExpectedCounts expectedCounts(std::span<const double> acceptProbability, int k);
+[[nodiscard]] AlignedCounts expectedCounts(std::span<const double> acceptProbability, int k,
+                                           int prompt);
 
 } // namespace mla

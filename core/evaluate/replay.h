@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Greedy acceptance without generation by the draft: one teacher-forced pass over the target's
-// continuation tells where the draft would have proposed the same token, for every k at once.
+// Acceptance without generation by the draft: one teacher-forced pass over the target's
+// continuation tells where the draft would have proposed the same token (greedy), or with what
+// probability it would have been accepted (sampling), for every k at once.
 #pragma once
 
 #include <vector>
@@ -13,12 +14,17 @@ namespace mla
 {
 
 struct ReplayResult {
-    std::vector<bool> matches;  ///< [n] the draft's greedy choice equals continuation[i]
+    std::vector<bool> matches;  ///< [n] the draft's greedy choice equals continuation.ids[i]
     std::vector<float> margins; ///< [n] top-2 margin of the draft's logits there
+    /// [n] sampling only: min(1, q / p) of the text's own token, for expectedCounts()
+    std::vector<double> acceptProbability;
+    std::vector<std::int32_t> topIds;    ///< [n, 3] the draft's likeliest tokens
+    std::vector<float> topProbabilities; ///< [n, 3]
 };
 
-/// `continuation`: the target's greedy continuation of `prompt`, EOS included.
+/// `continuation`: the target's own continuation of `prompt` under `rule`, EOS included.
 Result<ReplayResult> replay(const Decoder& draft, const std::vector<int>& prompt,
-                            const std::vector<int>& continuation, const StopRule& stop);
+                            const Continuation& continuation, const StopRule& stop,
+                            const SamplingRule& rule = {});
 
 } // namespace mla

@@ -2,6 +2,7 @@
 #include "core/evaluate/speculative.h"
 
 #include <algorithm>
+#include <chrono>
 #include <memory>
 
 #include "core/model/token_distribution.h"
@@ -10,6 +11,13 @@ namespace mla
 {
 namespace
 {
+
+using Clock = std::chrono::steady_clock;
+
+double seconds(Clock::time_point from, Clock::time_point to)
+{
+    return std::chrono::duration<double>(to - from).count();
+}
 
 /// A decoder with its cache over prompt + continuation so far.
 class CachedModel final : public TextModel
@@ -149,11 +157,13 @@ Result<SpeculativeResult> speculate(JobContext& job, TextModel& target, TextMode
         const int drafted = std::min(k, newTokens - position - 1);
         std::vector<int> proposal = text;
         chooser->beginStep();
+        const Clock::time_point proposing = Clock::now();
         for (int i = 0; i < drafted; ++i) {
             const torch::Tensor logits = draft.catchUp(proposal);
             proposal.push_back(
                 chooser->propose(allowedLogits(logits[logits.size(0) - 1], stop, position + i)));
         }
+        const Clock::time_point verifying = Clock::now();
         const torch::Tensor logits = target.catchUp(proposal); // [drafted + 1, V]
         int accepted = 0;
         for (bool stands = true; stands && !ended;) {
@@ -167,6 +177,8 @@ Result<SpeculativeResult> speculate(JobContext& job, TextModel& target, TextMode
             stands = verdict.drafted;
             accepted += stands;
         }
+        out.draftSeconds += seconds(proposing, verifying);
+        out.verifySeconds += seconds(verifying, Clock::now());
         // What lies behind the last certain token but one is void in both caches.
         target.rollback(static_cast<std::int64_t>(text.size()) - 1);
         draft.rollback(static_cast<std::int64_t>(text.size()) - 1);

@@ -32,9 +32,10 @@ public:
 struct SpeculativeResult {
     std::vector<int> ids;         ///< the continuation, EOS included
     std::vector<StepCount> steps; ///< aligned counts (acceptance.h), prompt index 0
-    std::int64_t plainSteps = 0;
+    double plainSteps = 0;
     std::vector<float> draftMargins; ///< greedy, per drafted token in order: its top-2 margin
     std::vector<double> overlaps;    ///< sampling, per verified drafted token: sum_v min(p, q)
+    double draftSeconds = 0, verifySeconds = 0; ///< proposing; the target's passes and choices
 };
 
 /// Continues `prompt` by up to `newTokens`. Greedy output equals the target's own up to numerical

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <limits>
 
+#include "core/model/token_distribution.h"
+
 namespace mla
 {
 
@@ -76,11 +78,27 @@ torch::Tensor topTwoMargin(const torch::Tensor& logits)
     return top.select(-1, 0) - top.select(-1, top.size(-1) - 1);
 }
 
+float appendTopTokens(const torch::Tensor& logits, int count, std::vector<std::int32_t>& ids,
+                      std::vector<float>& probabilities)
+{
+    const std::int64_t found = std::min<std::int64_t>(count, logits.size(-1));
+    const auto [values, order] = logits.topk(found);
+    const torch::Tensor shares =
+        (values - logits.logsumexp(-1)).exp().to(torch::kCPU, torch::kFloat);
+    const torch::Tensor indices = order.to(torch::kCPU);
+    for (std::int64_t i = 0; i < count; ++i) {
+        ids.push_back(i < found ? indices[i].item<std::int32_t>() : -1);
+        probabilities.push_back(i < found ? shares[i].item<float>() : 0);
+    }
+    return (values[0] - values[std::min<std::int64_t>(1, found - 1)]).item<float>();
+}
+
 Result<Continuation> continuePrompt(JobContext& job, const Decoder& model,
                                     const std::vector<int>& prompt, int newTokens,
-                                    const StopRule& stop, double temperature,
+                                    const StopRule& stop, const SamplingRule& rule,
                                     torch::Generator* generator)
 {
+    TORCH_CHECK(rule.greedy() || generator, "sampling needs a generator");
     const std::int64_t total = static_cast<std::int64_t>(prompt.size()) + newTokens;
     MLA_CHECK(checkIds(model.config(), prompt, total));
     const torch::NoGradGuard noGrad;
@@ -92,13 +110,18 @@ Result<Continuation> continuePrompt(JobContext& job, const Decoder& model,
             return cancelled();
         const int produced = static_cast<int>(out.ids.size());
         const torch::Tensor allowed = allowedLogits(logits, stop, produced);
-        const torch::Tensor token =
-            temperature > 0 ? sampleTokens(allowed, temperature, *generator) : allowed.argmax(-1);
-        out.ids.push_back(token.item<int>());
-        out.margins.push_back(topTwoMargin(allowed).item<float>());
+        if (rule.greedy()) {
+            out.ids.push_back(allowed.argmax(-1).item<int>());
+        } else {
+            const torch::Tensor probabilities = tokenProbabilities(allowed[0], rule);
+            out.ids.push_back(drawToken(probabilities, *generator));
+            out.drawn.push_back(probabilities[out.ids.back()].item<double>());
+        }
+        out.margins.push_back(
+            appendTopTokens(allowed[0], keptChoices, out.topIds, out.topProbabilities));
         if (stop.isEos(out.ids.back()) || static_cast<int>(out.ids.size()) == newTokens)
             break;
-        logits = model.stepLast(token.view({1, 1}), cache);
+        logits = model.stepLast(idTensor({out.ids.back()}, model.device()), cache);
     }
     return out;
 }

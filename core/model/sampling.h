@@ -6,6 +6,7 @@
 
 #include "core/base/job.h"
 #include "core/base/result.h"
+#include "core/base/settings.h"
 #include "core/base/torch.h"
 #include "core/model/decoder.h"
 
@@ -42,16 +43,28 @@ torch::Tensor sampleTokens(const torch::Tensor& logits, double temperature,
 /// Difference of the two largest logits of each row, [..].
 torch::Tensor topTwoMargin(const torch::Tensor& logits);
 
+inline constexpr int keptChoices = 3; ///< likeliest tokens remembered at each position
+
 struct Continuation {
     std::vector<int> ids;       ///< new tokens, EOS included
-    std::vector<float> margins; ///< top-2 margin of the logits each came from (greedy only)
+    std::vector<float> margins; ///< top-2 margin of the logits each came from
+    /// Sampling only: the probability, under the rule, with which each was drawn.
+    std::vector<double> drawn;
+    std::vector<std::int32_t> topIds;    ///< [n, 3] the likeliest tokens at each position
+    std::vector<float> topProbabilities; ///< [n, 3]
 };
 
-/// Plain decoding of one prompt: greedy at temperature 0, else sampling.
+/// The `count` likeliest tokens behind allowed logits [V] and their probabilities at temperature 1,
+/// appended best first; -1 and 0 where there are fewer. Returns the margin of the two largest
+/// logits.
+float appendTopTokens(const torch::Tensor& logits, int count, std::vector<std::int32_t>& ids,
+                      std::vector<float>& probabilities);
+
+/// Plain decoding of one prompt. `generator` is used for sampling only.
 Result<Continuation> continuePrompt(JobContext& job, const Decoder& model,
                                     const std::vector<int>& prompt, int newTokens,
-                                    const StopRule& stop, double temperature,
-                                    torch::Generator* generator);
+                                    const StopRule& stop, const SamplingRule& rule = {},
+                                    torch::Generator* generator = nullptr);
 
 /// [1, T] int64 on the model's device.
 torch::Tensor idTensor(const std::vector<int>& ids, torch::Device device);

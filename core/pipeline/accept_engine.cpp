@@ -5,23 +5,24 @@
 
 #include "core/evaluate/speculative.h"
 #include "core/model/tensors.h"
+#include "core/pipeline/accept_texts.h"
 
 namespace mla
 {
 namespace
 {
 
-constexpr std::uint64_t samplingStream = 0xACCE97; // of random numbers, apart from calibration's
+using Clock = std::chrono::steady_clock;
 
-SamplingRule ruleOf(const AcceptSettings& settings)
+double since(Clock::time_point begun)
 {
-    return {settings.temperature, 0, 1};
+    return std::chrono::duration<double>(Clock::now() - begun).count();
 }
 
 class NativeEngine final : public AcceptEngine
 {
 public:
-    NativeEngine(const Decoder& target, const Decoder& draft, const AcceptRequest& request,
+    NativeEngine(const Decoder& target, const Decoder* draft, const AcceptRequest& request,
                  const StopRule& stop)
         : m_target(target), m_draft(draft), m_request(request), m_stop(stop)
     {
@@ -29,17 +30,20 @@ public:
     Result<EngineText> speculate(JobContext& job, const std::vector<int>& prompt,
                                  int index) override
     {
-        using Clock = std::chrono::steady_clock;
         const Clock::time_point begun = Clock::now();
-        torch::Generator generator = seededGenerator(m_request.compute.seed, samplingStream,
+        torch::Generator generator = seededGenerator(m_request.compute.seed, acceptanceStream,
                                                      static_cast<std::uint64_t>(index));
         const AcceptSettings& settings = m_request.settings;
-        MLA_TRY(result, mla::speculate(job, m_target, m_draft, prompt, settings.maxNewTokens,
-                                       settings.k, m_stop, ruleOf(settings), &generator));
-        return EngineText{std::move(result.ids),
-                          {std::move(result.steps), result.plainSteps},
-                          std::chrono::duration<double>(Clock::now() - begun).count(),
-                          {}};
+        if (!m_draft) {
+            MLA_TRY(text, continuePrompt(job, m_target, prompt, settings.maxNewTokens, m_stop,
+                                         settings.rule(), &generator));
+            return EngineText{std::move(text.ids), {}, since(begun), {}, {}, {}};
+        }
+        MLA_TRY(result, mla::speculate(job, m_target, *m_draft, prompt, settings.maxNewTokens,
+                                       settings.k, m_stop, settings.rule(), &generator));
+        return EngineText{std::move(result.ids), {std::move(result.steps), result.plainSteps},
+                          since(begun),          result.draftSeconds,
+                          result.verifySeconds,  {}};
     }
     [[nodiscard]] bool parallel() const override { return true; }
     [[nodiscard]] std::string software() const override { return {}; }
@@ -47,7 +51,7 @@ public:
 
 private:
     const Decoder& m_target;
-    const Decoder& m_draft;
+    const Decoder* m_draft; ///< null: plain decoding
     const AcceptRequest& m_request;
     const StopRule& m_stop;
 };
@@ -62,7 +66,8 @@ public:
         MLA_TRY(text, m_backend.speculate(job, prompt, index));
         AlignedCounts counts =
             alignedSteps(text.begun, static_cast<int>(text.ids.size()), m_k, /*prompt=*/0);
-        return EngineText{std::move(text.ids), std::move(counts), text.seconds, text.own};
+        return EngineText{std::move(text.ids), std::move(counts),  text.seconds,
+                          text.draftSeconds,   text.verifySeconds, text.own};
     }
     [[nodiscard]] bool parallel() const override { return false; }
     [[nodiscard]] std::string software() const override
@@ -90,33 +95,35 @@ std::vector<int> suppressed(const AcceptPair& pair)
 
 } // namespace
 
-std::unique_ptr<AcceptEngine> nativeEngine(const Decoder& target, const Decoder& draft,
+std::unique_ptr<AcceptEngine> nativeEngine(const Decoder& target, const Decoder* draft,
                                            const AcceptRequest& request, const StopRule& stop)
 {
     return std::make_unique<NativeEngine>(target, draft, request, stop);
 }
 
 Result<std::unique_ptr<AcceptEngine>> pythonEngine(JobContext& job, const AcceptRequest& request,
-                                                   const AcceptPair& pair, int longestPrompt)
+                                                   const AcceptPair& pair, int longestPrompt,
+                                                   bool plain)
 {
     const std::string& name = request.settings.backend;
     const int targetRows = pair.target.config().vocabSize,
               draftRows = pair.draft.config().vocabSize;
-    if (targetRows != draftRows)
+    if (targetRows != draftRows && !plain)
         return badInput("vocab_size differs: " + std::to_string(targetRows) + " in the target, " +
                             std::to_string(draftRows) + " in the draft; the " + name +
                             " backend needs them equal",
                         request.draft.string(), "--backend native masks what one of them lacks");
     BackendSettings settings;
     settings.target = request.target;
-    settings.draft = request.draft;
+    if (!plain)
+        settings.draft = request.draft;
     settings.k = request.settings.k;
     settings.maxNewTokens = request.settings.maxNewTokens;
     settings.minNewTokens = request.settings.minNewTokens;
     settings.contextTokens = longestPrompt + request.settings.maxNewTokens + request.settings.k;
     settings.eosIds = pair.target.config().eosTokenIds;
     settings.suppressed = suppressed(pair);
-    settings.rule = ruleOf(request.settings);
+    settings.rule = request.settings.rule();
     settings.compute = request.compute;
     MLA_TRY(backend, PythonBackend::open(job, name, settings));
     return std::unique_ptr<AcceptEngine>(

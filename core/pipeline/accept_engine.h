@@ -22,7 +22,8 @@ struct EngineText {
     std::vector<int> ids; ///< the continuation, EOS included
     AlignedCounts counts; ///< prompt index 0
     double seconds = 0;
-    std::optional<BackendText::OwnCounts> own; ///< a Python backend's, as it counts
+    std::optional<double> draftSeconds, verifySeconds; ///< parts of `seconds`, where they are known
+    std::optional<BackendText::OwnCounts> own;         ///< a Python backend's, as it counts
 };
 
 class AcceptEngine
@@ -37,11 +38,14 @@ public:
     virtual Status finish(JobContext& job) = 0;
 };
 
-/// The engine of this program. The models and `stop` must outlive it.
-std::unique_ptr<AcceptEngine> nativeEngine(const Decoder& target, const Decoder& draft,
+/// The engine of this program. The models and `stop` must outlive it. Without a draft it decodes
+/// plainly, the baseline of every speed-up.
+std::unique_ptr<AcceptEngine> nativeEngine(const Decoder& target, const Decoder* draft,
                                            const AcceptRequest& request, const StopRule& stop);
-/// `longestPrompt` in tokens. Ids that `shared` does not hold are never chosen.
+/// `longestPrompt` in tokens. Ids that `shared` does not hold are never chosen. `plain`: without
+/// the draft.
 Result<std::unique_ptr<AcceptEngine>> pythonEngine(JobContext& job, const AcceptRequest& request,
-                                                   const AcceptPair& pair, int longestPrompt);
+                                                   const AcceptPair& pair, int longestPrompt,
+                                                   bool plain);
 
 } // namespace mla

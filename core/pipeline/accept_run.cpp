@@ -1,17 +1,15 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include <nlohmann/json.hpp>
-
 #include <atomic>
 #include <chrono>
-#include <numeric>
 
-#include "core/base/sha256.h"
+#include "core/evaluate/expected_counts.h"
 #include "core/evaluate/replay.h"
+#include "core/evaluate/step_costs.h"
 #include "core/export/imported_draft.h"
-#include "core/model/sampling.h"
 #include "core/model/tensors.h"
 #include "core/pipeline/accept_engine.h"
-#include "core/pipeline/continuation_record.h"
+#include "core/pipeline/accept_record.h"
+#include "core/pipeline/accept_texts.h"
 #include "core/pipeline/run_support.h"
 #include "core/store/study.h"
 
@@ -21,7 +19,6 @@ namespace
 {
 
 namespace fs = std::filesystem;
-using nlohmann::json;
 using Clock = std::chrono::steady_clock;
 
 constexpr float kNearTie = 1e-3F; // top-2 margins below it may fall either way in another pass
@@ -31,13 +28,20 @@ double since(Clock::time_point begun)
     return std::chrono::duration<double>(Clock::now() - begun).count();
 }
 
-struct PromptOutcome {
-    AlignedCounts counts;
-    int tokens = 0;
-    double seconds = 0;
-    int nearTies = 0;
-    std::optional<AcceptRow::Divergence> divergence;
-};
+/// The first place where `ids` leave the target's own text.
+std::optional<AcceptRow::Divergence> divergence(const std::vector<int>& ids,
+                                                const Continuation& greedy, int prompt)
+{
+    const auto [mine, own] =
+        std::mismatch(ids.begin(), ids.end(), greedy.ids.begin(), greedy.ids.end());
+    if (mine == ids.end() && own == greedy.ids.end())
+        return std::nullopt;
+    const auto position = mine - ids.begin();
+    const auto last = static_cast<std::ptrdiff_t>(greedy.margins.size()) - 1;
+    return AcceptRow::Divergence{
+        prompt, static_cast<int>(position),
+        greedy.margins[static_cast<std::size_t>(std::min(position, last))]};
+}
 
 /// One acceptance measurement in work: every task, one target, one draft, one method.
 class AcceptRun
@@ -49,35 +53,38 @@ public:
 private:
     Status open();
     Status loadModels();
-    Result<AcceptRow> measureTask(const TaskPrompts& task, std::vector<StepCount>& steps,
-                                  std::int64_t& plainSteps);
-    /// The target's own greedy continuations: from the study, or generated and stored there.
-    Result<std::vector<Continuation>> continuations(const TaskPrompts& task);
-    Result<PromptOutcome> replayed(const std::vector<int>& prompt, const Continuation& greedy,
-                                   int index) const;
-    /// `greedy` null: the text is sampled.
-    Result<PromptOutcome> speculated(const std::vector<int>& prompt, const Continuation* greedy,
-                                     int index);
-    Status openEngine(const std::vector<TaskPrompts>& tasks);
-    Status store(const TaskPrompts& task, const AcceptRow& row, const std::vector<StepCount>& steps,
-                 std::int64_t plainSteps, double seconds);
-    [[nodiscard]] AcceptRow pooled(const std::vector<AcceptRow>& rows,
-                                   const std::vector<std::vector<StepCount>>& steps) const;
-    [[nodiscard]] std::string continuationId(const TaskPrompts& task) const;
+    Status measureCosts(const std::vector<TaskPrompts>& tasks);
+    Result<MeasuredTask> replayTask(const TaskPrompts& task);
+    Result<MeasuredTask> runTask(const TaskPrompts& task);
+    Status measureBaseline(const std::vector<TaskPrompts>& tasks, std::vector<MeasuredTask>& all);
+    Result<TargetTexts> ownTexts(const TaskPrompts& task);
+    Result<std::vector<EngineText>> runPrompts(const TaskPrompts& task, AcceptEngine& engine,
+                                               const char* stage);
+    Result<std::unique_ptr<AcceptEngine>> openEngine(const std::vector<TaskPrompts>& tasks,
+                                                     bool plain);
+    Status warmUp(const std::vector<TaskPrompts>& tasks, AcceptEngine& engine);
+    Status store(const MeasuredTask& task);
+    void announce(const std::string& task, int prompt, const std::vector<StepCount>& steps);
+    [[nodiscard]] AcceptRow row(const std::vector<const MeasuredTask*>& tasks,
+                                const std::string& name) const
+    {
+        return acceptRow(tasks, name, m_request, m_costs);
+    }
     [[nodiscard]] const AcceptSettings& settings() const { return m_request.settings; }
-    [[nodiscard]] bool replaying() const { return m_method == "replay"; }
-    [[nodiscard]] bool sampling() const { return settings().temperature > 0; }
+    [[nodiscard]] bool replaying() const { return settings().chosenMethod() == "replay"; }
+    [[nodiscard]] bool native() const { return settings().backend == "native"; }
+    [[nodiscard]] bool greedy() const { return settings().rule().greedy(); }
 
     JobContext& m_job;
     const AcceptRequest& m_request;
     std::optional<AcceptPair> m_pair;
     std::optional<Decoder> m_target, m_draft;
-    std::string m_method;
     StopRule m_stop;
     torch::Device m_device = torch::kCPU;
     int m_workers = 1;
     std::unique_ptr<AcceptEngine> m_engine; ///< null when replaying
-    int m_promptsDone = 0;                  ///< of earlier tasks
+    StepCosts m_costs;
+    int m_promptsDone = 0; ///< of earlier tasks
 };
 
 Status AcceptRun::open()
@@ -85,10 +92,6 @@ Status AcceptRun::open()
     MLA_CHECK(validate(settings()));
     if (settings().tasks.empty())
         return usageError("--tasks: at least one JSONL file of prompts is needed");
-    const bool replayable = settings().backend == "native" && !sampling();
-    m_method = !settings().method.empty() ? settings().method
-               : replayable               ? "replay"
-                                          : "speculative";
     MLA_TRY(device, resolveDevice(m_request.compute.device));
     m_device = device;
     m_workers = workerCount(m_request.compute, m_device);
@@ -103,12 +106,11 @@ Status AcceptRun::open()
 Status AcceptRun::loadModels()
 {
     // A Python backend loads both itself: the target's own greedy text is all that is wanted here.
-    const bool native = settings().backend == "native";
-    if (!native && sampling())
+    if (!native() && !greedy())
         return {};
     MLA_TRY(targetModel, Decoder::load(m_pair->target, m_device));
     m_target = std::move(targetModel);
-    if (!native)
+    if (!native())
         return {};
     std::error_code ignored;
     if (fs::equivalent(m_request.target, m_request.draft, ignored)) {
@@ -120,237 +122,194 @@ Status AcceptRun::loadModels()
     return {};
 }
 
-std::string AcceptRun::continuationId(const TaskPrompts& task) const
+/// Behind the first prompt, whose length stands for all.
+Status AcceptRun::measureCosts(const std::vector<TaskPrompts>& tasks)
 {
-    std::string key = m_pair->targetFingerprint + "|" + std::to_string(settings().maxNewTokens) +
-                      "|" + std::to_string(settings().minNewTokens);
-    if (const SharedTokens& shared = m_pair->shared; !shared.whole) {
-        key += "|of " + std::to_string(shared.size);
-        for (const int hole : shared.holes)
-            key += "-" + std::to_string(hole);
-    }
-    for (const std::vector<int>& prompt : task.prompts) {
-        key += "|";
-        for (const int id : prompt)
-            key += std::to_string(id) + ",";
-    }
-    return sha256Hex(key).substr(0, 24);
+    if (settings().sweepK == 0)
+        return {};
+    const std::vector<int>& prompt = tasks.front().prompts.front();
+    m_job.emitEvent(StageStarted{"time both models", 0, {}, m_pair->runId});
+    MLA_TRY(draft, passSeconds(*m_draft, prompt, 1));
+    MLA_TRY(verify, passSeconds(*m_target, prompt, settings().sweepK + 1));
+    m_costs = {draft.front(), std::move(verify)};
+    return {};
 }
 
-Result<std::vector<Continuation>> AcceptRun::continuations(const TaskPrompts& task)
+Result<TargetTexts> AcceptRun::ownTexts(const TaskPrompts& task)
 {
-    const std::string id = continuationId(task);
-    if (m_request.study && fs::exists(*m_request.study)) {
-        MLA_TRY(study, loadStudy(*m_request.study));
-        for (const ContinuationRecord& record : study.continuations)
-            if (record.id == id)
-                return fromRecord(record);
+    return targetTexts(m_job, {m_request, *m_pair, task, m_stop, m_promptsDone, m_workers},
+                       *m_target);
+}
+
+void AcceptRun::announce(const std::string& task, int prompt, const std::vector<StepCount>& steps)
+{
+    PromptMeasured event{task, prompt, 0, 0, 0};
+    for (const StepCount& step : steps) {
+        event.drafted += step.drafted;
+        event.accepted += step.accepted;
+        ++event.steps;
     }
+    m_job.emitEvent(event);
+}
+
+Result<MeasuredTask> AcceptRun::replayTask(const TaskPrompts& task)
+{
+    MLA_TRY(own, ownTexts(task));
     const int count = static_cast<int>(task.prompts.size());
-    std::vector<Continuation> all(task.prompts.size());
+    std::vector<ReplayResult> replays(task.prompts.size());
     std::atomic<int> done = 0;
-    m_job.emitEvent(StageStarted{"continue", count, "prompts", {}});
+    m_job.emitEvent(StageStarted{"accept", count, "prompts", m_pair->runId});
     MLA_CHECK(parallelFor(m_job, count, m_workers, [&](int index) -> Status {
         const auto i = static_cast<std::size_t>(index);
-        MLA_TRY(continuation, continuePrompt(m_job, *m_target, task.prompts[i],
-                                             settings().maxNewTokens, m_stop, 0, nullptr));
-        all[i] = std::move(continuation);
-        m_job.emitEvent(StageProgress{"continue", static_cast<double>(++done), count});
+        MLA_TRY(result, replay(*m_draft, task.prompts[i], own.texts[i], m_stop, settings().rule()));
+        replays[i] = std::move(result);
+        if (greedy())
+            announce(task.name, index,
+                     alignedCounts(replays[i].matches, settings().k, index).steps);
+        m_job.emitEvent(StageProgress{"accept", static_cast<double>(++done), count});
         return {};
     }));
-    if (m_request.study)
-        MLA_CHECK(updateStudy(*m_request.study, [&](StudyData& study) -> Status {
-            ContinuationRecord record = toRecord(all);
-            record.id = id;
-            record.target = checkpointId(m_request.target);
-            record.task = task.name;
-            study.put(std::move(record));
-            return {};
-        }));
-    return all;
-}
-
-Result<PromptOutcome> AcceptRun::replayed(const std::vector<int>& prompt,
-                                          const Continuation& greedy, int index) const
-{
-    PromptOutcome out;
-    MLA_TRY(result, replay(*m_draft, prompt, greedy.ids, m_stop));
-    out.counts = alignedCounts(result.matches, settings().k, index);
-    out.tokens = static_cast<int>(greedy.ids.size());
-    for (std::size_t i = 0; i < greedy.ids.size(); ++i)
-        if (std::min(greedy.margins[i], result.margins[i]) < kNearTie)
-            ++out.nearTies;
-    return out;
-}
-
-Result<PromptOutcome> AcceptRun::speculated(const std::vector<int>& prompt,
-                                            const Continuation* greedy, int index)
-{
-    MLA_TRY(result, m_engine->speculate(m_job, prompt, m_promptsDone + index));
-    PromptOutcome out;
-    out.seconds = result.seconds;
-    out.tokens = static_cast<int>(result.ids.size());
-    out.counts = std::move(result.counts);
-    for (StepCount& step : out.counts.steps)
-        step.prompt = index;
-    if (!greedy)
-        return out;
-    const auto [mine, own] =
-        std::mismatch(result.ids.begin(), result.ids.end(), greedy->ids.begin(), greedy->ids.end());
-    if (mine != result.ids.end() || own != greedy->ids.end()) {
-        const auto position = mine - result.ids.begin();
-        const auto last = static_cast<std::ptrdiff_t>(greedy->margins.size()) - 1;
-        out.divergence = AcceptRow::Divergence{
-            index, static_cast<int>(position),
-            greedy->margins[static_cast<std::size_t>(std::min(position, last))]};
+    MeasuredTask measured;
+    measured.name = task.name;
+    measured.continuation = own.id;
+    for (int i = 0; i < count; ++i) {
+        const ReplayResult& result = replays[static_cast<std::size_t>(i)];
+        const Continuation& text = own.texts[static_cast<std::size_t>(i)];
+        measured.chances.push_back(
+            greedy() ? std::vector<double>(result.matches.begin(), result.matches.end())
+                     : result.acceptProbability);
+        const AlignedCounts counts =
+            expectedCounts(measured.chances.back(), settings().k, /*prompt=*/i);
+        measured.steps.insert(measured.steps.end(), counts.steps.begin(), counts.steps.end());
+        measured.plainSteps += counts.plainSteps;
+        measured.tokens += static_cast<std::int64_t>(text.ids.size());
+        for (std::size_t t = 0; t < text.ids.size(); ++t)
+            measured.nearTies += std::min(text.margins[t], result.margins[t]) < kNearTie;
+        measured.choices.ids.insert(measured.choices.ids.end(), result.topIds.begin(),
+                                    result.topIds.end());
+        measured.choices.probabilities.insert(measured.choices.probabilities.end(),
+                                              result.topProbabilities.begin(),
+                                              result.topProbabilities.end());
     }
-    return out;
+    return measured;
 }
 
-Status AcceptRun::openEngine(const std::vector<TaskPrompts>& tasks)
+Result<std::vector<EngineText>> AcceptRun::runPrompts(const TaskPrompts& task, AcceptEngine& engine,
+                                                      const char* stage)
 {
-    if (replaying())
+    const int count = static_cast<int>(task.prompts.size());
+    std::vector<EngineText> texts(task.prompts.size());
+    std::atomic<int> done = 0;
+    m_job.emitEvent(StageStarted{stage, count, "prompts", m_pair->runId});
+    MLA_CHECK(parallelFor(m_job, count, engine.parallel() ? m_workers : 1, [&](int i) -> Status {
+        const auto index = static_cast<std::size_t>(i);
+        MLA_TRY(text, engine.speculate(m_job, task.prompts[index], m_promptsDone + i));
+        for (StepCount& step : text.counts.steps)
+            step.prompt = i;
+        announce(task.name, i, text.counts.steps);
+        m_job.emitEvent(StageProgress{stage, static_cast<double>(++done), count});
+        texts[index] = std::move(text);
         return {};
-    if (settings().backend == "native") {
-        m_engine = nativeEngine(*m_target, *m_draft, m_request, m_stop);
-        return {};
+    }));
+    return texts;
+}
+
+Result<MeasuredTask> AcceptRun::runTask(const TaskPrompts& task)
+{
+    std::optional<TargetTexts> own;
+    if (greedy()) {
+        MLA_TRY(texts, ownTexts(task));
+        own = std::move(texts);
     }
+    MeasuredTask measured;
+    measured.name = task.name;
+    for (int repeat = 0; repeat < settings().repeats; ++repeat) {
+        MLA_TRY(texts, runPrompts(task, *m_engine, "accept"));
+        measured.seconds.push_back(0);
+        for (std::size_t i = 0; i < texts.size(); ++i) {
+            const EngineText& text = texts[i];
+            measured.seconds.back() += text.seconds;
+            if (repeat > 0)
+                continue; // the same texts again: only their time counts
+            measured.steps.insert(measured.steps.end(), text.counts.steps.begin(),
+                                  text.counts.steps.end());
+            measured.plainSteps += text.counts.plainSteps;
+            measured.tokens += static_cast<std::int64_t>(text.ids.size());
+            if (text.draftSeconds && text.verifySeconds) {
+                measured.draftSeconds = measured.draftSeconds.value_or(0) + *text.draftSeconds;
+                measured.verifySeconds = measured.verifySeconds.value_or(0) + *text.verifySeconds;
+            }
+            if (const auto left =
+                    own ? divergence(text.ids, own->texts[i], static_cast<int>(i)) : std::nullopt)
+                measured.divergences.push_back(*left);
+        }
+    }
+    return measured;
+}
+
+Status AcceptRun::measureBaseline(const std::vector<TaskPrompts>& tasks,
+                                  std::vector<MeasuredTask>& all)
+{
+    if (!settings().baseline)
+        return {};
+    MLA_TRY(engine, openEngine(tasks, /*plain=*/true));
+    MLA_CHECK(warmUp(tasks, *engine));
+    m_promptsDone = 0;
+    for (std::size_t t = 0; t < tasks.size(); ++t) {
+        for (int repeat = 0; repeat < settings().repeats; ++repeat) {
+            MLA_TRY(texts, runPrompts(tasks[t], *engine, "baseline"));
+            double seconds = 0;
+            all[t].baselineTokens = 0;
+            for (const EngineText& text : texts) {
+                seconds += text.seconds;
+                all[t].baselineTokens += static_cast<std::int64_t>(text.ids.size());
+            }
+            all[t].baselineSeconds.push_back(seconds);
+        }
+        m_promptsDone += static_cast<int>(tasks[t].prompts.size());
+        MLA_CHECK(store(all[t]));
+    }
+    return engine->finish(m_job);
+}
+
+Result<std::unique_ptr<AcceptEngine>> AcceptRun::openEngine(const std::vector<TaskPrompts>& tasks,
+                                                            bool plain)
+{
+    if (native())
+        return nativeEngine(*m_target, plain ? nullptr : &*m_draft, m_request, m_stop);
     std::size_t longest = 0;
     for (const TaskPrompts& task : tasks)
         for (const std::vector<int>& prompt : task.prompts)
             longest = std::max(longest, prompt.size());
     m_job.emitEvent(StageStarted{"load", 0, "models", settings().backend});
-    MLA_TRY(engine, pythonEngine(m_job, m_request, *m_pair, static_cast<int>(longest)));
-    m_engine = std::move(engine);
+    return pythonEngine(m_job, m_request, *m_pair, static_cast<int>(longest), plain);
+}
+
+/// The first text pays for compilation and cold memory; it is not timed.
+Status AcceptRun::warmUp(const std::vector<TaskPrompts>& tasks, AcceptEngine& engine)
+{
+    m_job.emitEvent(StageStarted{"warm up", 0, {}, settings().backend});
+    MLA_TRY(text, engine.speculate(m_job, tasks.front().prompts.front(), 0));
+    (void)text;
     return {};
 }
 
-Result<AcceptRow> AcceptRun::measureTask(const TaskPrompts& task, std::vector<StepCount>& steps,
-                                         std::int64_t& plainSteps)
-{
-    std::vector<Continuation> greedy;
-    if (!sampling()) {
-        MLA_TRY(own, continuations(task));
-        greedy = std::move(own);
-    }
-    const int workers = replaying() || m_engine->parallel() ? m_workers : 1;
-    const int count = static_cast<int>(task.prompts.size());
-    std::vector<PromptOutcome> outcomes(task.prompts.size());
-    std::atomic<int> done = 0;
-    m_job.emitEvent(StageStarted{"accept", count, "prompts", m_pair->runId});
-    MLA_CHECK(parallelFor(m_job, count, workers, [&](int index) -> Status {
-        const auto i = static_cast<std::size_t>(index);
-        MLA_TRY(outcome, replaying() ? replayed(task.prompts[i], greedy[i], index)
-                                     : speculated(task.prompts[i],
-                                                  sampling() ? nullptr : &greedy[i], index));
-        PromptMeasured event{task.name, index, 0, 0, 0};
-        for (const StepCount& step : outcome.counts.steps) {
-            event.drafted += step.drafted;
-            event.accepted += step.accepted;
-            ++event.steps;
-        }
-        m_job.emitEvent(event);
-        m_job.emitEvent(StageProgress{"accept", static_cast<double>(++done), count});
-        outcomes[i] = std::move(outcome);
-        return {};
-    }));
-    AcceptRow row;
-    row.task = task.name;
-    double seconds = 0;
-    for (const PromptOutcome& outcome : outcomes) {
-        steps.insert(steps.end(), outcome.counts.steps.begin(), outcome.counts.steps.end());
-        plainSteps += outcome.counts.plainSteps;
-        row.tokens += outcome.tokens;
-        row.nearTies += outcome.nearTies;
-        seconds += outcome.seconds;
-        if (outcome.divergence)
-            row.divergences.push_back(*outcome.divergence);
-    }
-    row.metrics = acceptanceMetrics(steps, settings().k, m_request.compute.seed);
-    m_promptsDone += count;
-    if (!replaying()) {
-        if (!sampling())
-            row.identicalToGreedy = row.divergences.empty();
-        row.tokensPerSecond = static_cast<double>(row.tokens) / seconds;
-    }
-    return row;
-}
-
-Status AcceptRun::store(const TaskPrompts& task, const AcceptRow& row,
-                        const std::vector<StepCount>& steps, std::int64_t plainSteps,
-                        double seconds)
+Status AcceptRun::store(const MeasuredTask& task)
 {
     if (!m_request.study)
         return {};
-    AcceptanceRecord record;
-    record.target = checkpointId(m_request.target);
-    record.run = m_pair->runId;
-    record.task = task.name;
-    record.backend = settings().backend;
-    record.method = m_method;
-    record.temperature = settings().temperature;
-    record.k = settings().k;
-    record.chatTemplate = settings().chatTemplate;
-    record.seed = m_request.compute.seed;
-    record.tokens = row.tokens;
-    record.wallTime = seconds;
-    json described = toJson(settings());
-    if (m_engine && !m_engine->software().empty())
-        described["backend_software"] = m_engine->software();
-    record.settingsJson = described.dump();
-    record.tokensPerSecond = row.tokensPerSecond;
-    record.identicalToGreedy = row.identicalToGreedy;
-    record.plainSteps = plainSteps;
-    for (const StepCount& step : steps) {
-        record.prompt.push_back(step.prompt);
-        record.drafted.push_back(step.drafted);
-        record.accepted.push_back(step.accepted);
-    }
-    const std::string sampled =
-        sampling() ? "|T" + json(record.temperature).dump() + "|s" + std::to_string(record.seed)
-                   : std::string();
-    record.id = m_pair->runId + "|" + record.target + "|" + task.name + "|" + record.backend + "|" +
-                m_method + "|k" + std::to_string(record.k) + "|n" +
-                std::to_string(settings().maxNewTokens) + (settings().chatTemplate ? "|chat" : "") +
-                sampled;
+    AcceptanceRecord record =
+        acceptRecord(task, row({&task}, task.name), m_request, *m_pair, m_costs,
+                     m_engine ? m_engine->software() : std::string());
+    TokenTextRecord words = tokenTexts(*m_pair, record.target, record.choices.ids);
     return updateStudy(*m_request.study, [&](StudyData& study) -> Status {
         study.software = softwareText();
         study.put(describeCheckpoint(m_pair->target, m_pair->targetFingerprint));
+        if (!words.ids.empty())
+            study.put(std::move(words));
         study.put(std::move(record));
         return {};
     });
-}
-
-AcceptRow AcceptRun::pooled(const std::vector<AcceptRow>& rows,
-                            const std::vector<std::vector<StepCount>>& steps) const
-{
-    AcceptRow all;
-    all.task = "pooled";
-    std::vector<StepCount> together;
-    int promptOffset = 0;
-    double seconds = 0;
-    for (std::size_t i = 0; i < rows.size(); ++i) {
-        int last = -1;
-        for (StepCount step : steps[i]) {
-            last = std::max(last, step.prompt);
-            step.prompt += promptOffset; // prompts of different tasks stay apart
-            together.push_back(step);
-        }
-        promptOffset += last + 1;
-        all.tokens += rows[i].tokens;
-        all.nearTies += rows[i].nearTies;
-        if (rows[i].tokensPerSecond)
-            seconds += static_cast<double>(rows[i].tokens) / *rows[i].tokensPerSecond;
-        all.divergences.insert(all.divergences.end(), rows[i].divergences.begin(),
-                               rows[i].divergences.end());
-    }
-    all.metrics = acceptanceMetrics(together, settings().k, m_request.compute.seed);
-    if (!replaying()) {
-        if (!sampling())
-            all.identicalToGreedy = all.divergences.empty();
-        all.tokensPerSecond = static_cast<double>(all.tokens) / seconds;
-    }
-    return all;
 }
 
 Result<AcceptOutcome> AcceptRun::run()
@@ -360,7 +319,12 @@ Result<AcceptOutcome> AcceptRun::run()
     const std::vector<TaskPrompts>& tasks = loaded.tasks;
     MLA_CHECK(checkPrompts(*m_pair, tasks));
     MLA_CHECK(loadModels());
-    MLA_CHECK(openEngine(tasks));
+    MLA_CHECK(measureCosts(tasks));
+    if (!replaying()) {
+        MLA_TRY(engine, openEngine(tasks, /*plain=*/false));
+        m_engine = std::move(engine);
+        MLA_CHECK(warmUp(tasks, *m_engine));
+    }
     AcceptOutcome outcome;
     outcome.warnings = m_pair->warnings;
     outcome.warnings.insert(outcome.warnings.end(), loaded.warnings.begin(), loaded.warnings.end());
@@ -369,18 +333,24 @@ Result<AcceptOutcome> AcceptRun::run()
         const std::vector<std::string> overlaps = overlapWarnings(tasks, calibration);
         outcome.warnings.insert(outcome.warnings.end(), overlaps.begin(), overlaps.end());
     }
-    std::vector<std::vector<StepCount>> steps;
+    std::vector<MeasuredTask> all;
     for (const TaskPrompts& task : tasks) {
         const Clock::time_point begun = Clock::now();
-        std::int64_t plainSteps = 0;
-        steps.emplace_back();
-        MLA_TRY(row, measureTask(task, steps.back(), plainSteps));
-        MLA_CHECK(store(task, row, steps.back(), plainSteps, since(begun)));
-        outcome.rows.push_back(std::move(row));
+        MLA_TRY(measured, replaying() ? replayTask(task) : runTask(task));
+        measured.wallTime = since(begun);
+        MLA_CHECK(store(measured));
+        m_promptsDone += static_cast<int>(task.prompts.size());
+        all.push_back(std::move(measured));
     }
     if (m_engine)
         MLA_CHECK(m_engine->finish(m_job));
-    outcome.pooled = pooled(outcome.rows, steps);
+    MLA_CHECK(measureBaseline(tasks, all));
+    std::vector<const MeasuredTask*> together;
+    for (const MeasuredTask& task : all) {
+        outcome.rows.push_back(row({&task}, task.name));
+        together.push_back(&task);
+    }
+    outcome.pooled = row(together, "pooled");
     for (const std::string& warning : outcome.warnings)
         m_job.warn(warning);
     return outcome;

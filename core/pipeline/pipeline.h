@@ -16,6 +16,7 @@
 #include "core/checkpoint/config_properties.h"
 #include "core/checkpoint/tensor_statistics.h"
 #include "core/evaluate/acceptance.h"
+#include "core/evaluate/draft_length.h"
 #include "core/pipeline/settings.h"
 #include "core/store/records.h"
 
@@ -137,7 +138,14 @@ struct AcceptRow {
     std::string task;
     AcceptanceMetrics metrics;
     std::int64_t tokens = 0;
-    std::optional<double> tokensPerSecond;
+    std::optional<double> tokensPerSecond; ///< mean of `speeds`
+    std::vector<double> speeds;            ///< of each timed run over all prompts
+    std::vector<double> baselineSpeeds;    ///< of plain decoding by the target
+    std::optional<double> speedup;         ///< mean of the one over mean of the other
+    /// Shares of the time that go into the draft and into verification, the rest is overhead.
+    std::optional<double> draftShare, verifyShare;
+    bool expected = false;             ///< counts are expectations: a replay of sampling
+    std::vector<DraftLength> byLength; ///< replay with a sweep: k = 1, 2, ..
     std::optional<bool> identicalToGreedy;
     /// First position where engine output left the target's own greedy output, with its top-2
     /// margin.

@@ -224,6 +224,11 @@ void readFields(ObjectReader& in, AcceptSettings& s)
     in.read("method", s.method);
     in.read("backend", s.backend);
     in.read("temperature", s.temperature);
+    in.read("top_k", s.topK);
+    in.read("top_p", s.topP);
+    in.read("repeats", s.repeats);
+    in.read("baseline", s.baseline);
+    in.read("sweep_k", s.sweepK);
 }
 void readFields(ObjectReader& in, StudyPlan& s)
 {
@@ -292,7 +297,12 @@ json toJson(const AcceptSettings& s)
             {"chat_template", s.chatTemplate},
             {"method", s.method},
             {"backend", s.backend},
-            {"temperature", s.temperature}};
+            {"temperature", s.temperature},
+            {"top_k", s.topK},
+            {"top_p", s.topP},
+            {"repeats", s.repeats},
+            {"baseline", s.baseline},
+            {"sweep_k", s.sweepK}};
 }
 
 json toJson(const StudyPlan& s)

@@ -78,6 +78,25 @@ Status validate(const RefineSettings& s)
     return {};
 }
 
+namespace
+{
+
+/// What only one of the methods can give.
+Status checkMethod(const AcceptSettings& s)
+{
+    if (s.method == "replay" && s.backend != "native")
+        return usageError("--method replay is this program's own: it belongs to --backend native");
+    const bool replay = s.chosenMethod() == "replay";
+    if (replay && (s.repeats > 1 || s.baseline))
+        return usageError("--repeats and --baseline time the engine: they need --method "
+                          "speculative");
+    if (!replay && s.sweepK > 0)
+        return usageError("--sweep-k replays stored texts: it needs --method replay");
+    return {};
+}
+
+} // namespace
+
 Status validate(const AcceptSettings& s)
 {
     std::set<std::string> names;
@@ -101,12 +120,14 @@ Status validate(const AcceptSettings& s)
         MLA_CHECK(checkChoice("--method", s.method, {"replay", "speculative"}));
     if (!(std::isfinite(s.temperature) && s.temperature >= 0))
         return usageError("--temperature must be 0 or a positive number");
-    if (s.method == "replay" && s.backend != "native")
-        return usageError("--method replay is this program's own: it belongs to --backend native");
-    if (s.method == "replay" && s.temperature > 0)
-        return usageError("--method replay measures greedy acceptance: --temperature 0",
-                          "--method speculative samples");
-    return {};
+    MLA_CHECK(checkAtLeast("--top-k", s.topK, 0));
+    if (!(s.topP > 0 && s.topP <= 1))
+        return usageError("--top-p must be above 0 and at most 1");
+    if (s.temperature == 0 && (s.topK != 0 || s.topP != 1))
+        return usageError("--top-k and --top-p are for sampling: give a --temperature above 0");
+    MLA_CHECK(checkAtLeast("--repeats", s.repeats, 1));
+    MLA_CHECK(checkAtLeast("--sweep-k", s.sweepK, 0));
+    return checkMethod(s);
 }
 
 Status validate(const CalibrationSettings& s)

@@ -200,7 +200,8 @@ AcceptanceMetrics pooledAcceptance(const StudyData& study, const std::string& ru
         int last = -1;
         for (std::size_t i = 0; i < record.drafted.size(); ++i) {
             last = std::max(last, record.prompt[i]);
-            steps.push_back({offset + record.prompt[i], record.drafted[i], record.accepted[i]});
+            steps.push_back({offset + record.prompt[i], record.drafted[i], record.accepted[i],
+                             record.weight.empty() ? 1 : record.weight[i]});
         }
         offset += last + 1;
     }

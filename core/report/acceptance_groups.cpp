@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <set>
 
+#include "core/evaluate/bootstrap.h"
 #include "core/report/report_text.h"
 
 namespace mla
@@ -54,8 +55,11 @@ std::vector<std::string> measuredConverters(const StudyData& study)
 
 Protocol protocolOf(const AcceptanceRecord& row)
 {
-    const std::string sampling =
-        row.temperature > 0 ? "T = " + exactText(row.temperature) : "greedy";
+    std::string sampling = row.temperature > 0 ? "T = " + exactText(row.temperature) : "greedy";
+    if (row.topK > 0)
+        sampling += ", top-k " + std::to_string(row.topK);
+    if (row.topP < 1)
+        sampling += ", top-p " + exactText(row.topP);
     return {row.k, row.target,
             row.backend + " " + row.method + ", " + sampling +
                 (row.chatTemplate ? ", chat template" : "")};
@@ -112,7 +116,8 @@ std::vector<StepCount> pooledSteps(const AcceptanceRows& rows)
         for (std::size_t i = 0; i < count; ++i) {
             const int next = static_cast<int>(numbers.size());
             const int prompt = numbers.emplace(std::pair(row, row->prompt[i]), next).first->second;
-            steps.push_back({prompt, row->drafted[i], row->accepted[i]});
+            steps.push_back({prompt, row->drafted[i], row->accepted[i],
+                             row->weight.empty() ? 1 : row->weight[i]});
         }
     }
     return steps;
@@ -144,12 +149,10 @@ double meanTaskRate(const AcceptanceRows& rows)
     const auto tasks = rowsByTask(rows);
     double sum = 0;
     for (const auto& [task, taskRows] : tasks) {
-        std::int64_t drafted = 0, accepted = 0;
-        for (const StepCount& step : pooledSteps(taskRows)) {
-            drafted += step.drafted;
-            accepted += step.accepted;
-        }
-        sum += drafted > 0 ? static_cast<double>(accepted) / static_cast<double>(drafted) : 0;
+        PromptSums sums;
+        for (const StepCount& step : pooledSteps(taskRows))
+            sums.add(step);
+        sum += sums.rate();
     }
     return tasks.empty() ? 0 : sum / static_cast<double>(tasks.size());
 }

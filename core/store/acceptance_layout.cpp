@@ -27,7 +27,7 @@ constexpr int longestDraft = 4096;
 Error badCounts(const h5::Group& group)
 {
     return badInput("'" + group.path() +
-                    "': prompt, drafted and accepted must have equal lengths, with "
+                    "': prompt, drafted, accepted and weight must have equal lengths, with "
                     "0 <= accepted <= drafted <= k <= " +
                     std::to_string(longestDraft));
 }
@@ -37,6 +37,8 @@ bool countsAgree(const AcceptanceRecord& row)
     if (row.k < 0 || row.k > longestDraft)
         return false;
     if (row.prompt.size() != row.drafted.size() || row.prompt.size() != row.accepted.size())
+        return false;
+    if (!row.weight.empty() && row.weight.size() != row.drafted.size())
         return false;
     for (std::size_t i = 0; i < row.drafted.size(); ++i)
         if (row.prompt[i] < 0 || row.accepted[i] < 0 || row.accepted[i] > row.drafted[i] ||
@@ -52,7 +54,7 @@ Status readRowNumbers(const h5::Group& group, AcceptanceRecord& row)
     MLA_TRY(seed, group.attribute<std::uint64_t>(schema::seed));
     MLA_TRY(tokens, group.attribute<std::int64_t>(schema::tokens));
     MLA_TRY(wallTime, group.attribute<double>(schema::wallTime));
-    MLA_TRY(plain, group.attribute<std::int64_t>(schema::plainSteps));
+    MLA_TRY(plain, group.attribute<double>(schema::plainSteps));
     row.k = k;
     row.temperature = temperature;
     row.seed = seed;
@@ -74,6 +76,97 @@ Status readRowNumbers(const h5::Group& group, AcceptanceRecord& row)
     return {};
 }
 
+template <typename T>
+Status readIfThere(const h5::Group& group, const char* name, std::vector<T>& values)
+{
+    if (!group.has(name))
+        return {};
+    MLA_TRY(read, group.readVector<T>(name));
+    values = std::move(read);
+    return {};
+}
+
+template <typename T>
+Status writeIfAny(h5::Group& group, const char* name, const std::vector<T>& values)
+{
+    return values.empty() ? Status{} : group.writeVector<T>(name, values);
+}
+
+Status readIfThere(const h5::Group& group, const char* name, std::optional<double>& value)
+{
+    if (!group.hasAttribute(name))
+        return {};
+    MLA_TRY(read, group.attribute<double>(name));
+    value = read;
+    return {};
+}
+
+Status readChoices(const h5::Group& group, TokenChoices& choices)
+{
+    MLA_CHECK(readIfThere(group, schema::topIds, choices.ids));
+    MLA_CHECK(readIfThere(group, schema::topProbabilities, choices.probabilities));
+    if (choices.ids.size() == choices.probabilities.size() &&
+        choices.ids.size() % TokenChoices::perToken == 0)
+        return {};
+    return badInput("'" + group.path() + "': top_ids and top_probabilities must have equal " +
+                    "lengths, " + std::to_string(TokenChoices::perToken) + " a token");
+}
+
+Status writeChoices(h5::Group& group, const TokenChoices& choices)
+{
+    MLA_CHECK(writeIfAny(group, schema::topIds, choices.ids));
+    return writeIfAny(group, schema::topProbabilities, choices.probabilities);
+}
+
+/// What rows have had since 1.2.
+Status readRowExtras(const h5::Group& group, AcceptanceRecord& row)
+{
+    if (group.hasAttribute(schema::topK)) {
+        MLA_TRY(topK, group.attribute<std::int32_t>(schema::topK));
+        MLA_TRY(topP, group.attribute<double>(schema::topP));
+        row.topK = topK;
+        row.topP = topP;
+    }
+    if (group.hasAttribute(schema::continuation)) {
+        MLA_TRY(continuation, group.textAttribute(schema::continuation));
+        row.continuation = std::move(continuation);
+    }
+    if (group.hasAttribute(schema::draftCost)) {
+        MLA_TRY(cost, group.attribute<double>(schema::draftCost));
+        row.costs.draft = cost;
+    }
+    MLA_CHECK(readIfThere(group, schema::draftSeconds, row.draftSeconds));
+    MLA_CHECK(readIfThere(group, schema::verifySeconds, row.verifySeconds));
+    MLA_CHECK(readIfThere(group, schema::weight, row.weight));
+    MLA_CHECK(readIfThere(group, schema::speeds, row.speeds));
+    MLA_CHECK(readIfThere(group, schema::baselineSpeeds, row.baselineSpeeds));
+    MLA_CHECK(readIfThere(group, schema::verifyCosts, row.costs.verify));
+    MLA_CHECK(readIfThere(group, schema::acceptProbability, row.acceptProbability));
+    return readChoices(group, row.choices);
+}
+
+Status writeRowExtras(h5::Group& group, const AcceptanceRecord& row)
+{
+    if (row.temperature > 0) {
+        MLA_CHECK(group.setAttribute<std::int32_t>(schema::topK, row.topK));
+        MLA_CHECK(group.setAttribute(schema::topP, row.topP));
+    }
+    if (!row.continuation.empty())
+        MLA_CHECK(group.setTextAttribute(schema::continuation, row.continuation));
+    if (row.draftSeconds)
+        MLA_CHECK(group.setAttribute(schema::draftSeconds, *row.draftSeconds));
+    if (row.verifySeconds)
+        MLA_CHECK(group.setAttribute(schema::verifySeconds, *row.verifySeconds));
+    if (row.costs.measured())
+        MLA_CHECK(group.setAttribute(schema::draftCost, row.costs.draft));
+    MLA_CHECK(writeIfAny(group, schema::verifyCosts, row.costs.verify));
+    MLA_CHECK(writeIfAny(group, schema::weight, row.weight));
+    MLA_CHECK(writeIfAny(group, schema::speeds, row.speeds));
+    MLA_CHECK(writeIfAny(group, schema::baselineSpeeds, row.baselineSpeeds));
+    MLA_CHECK(writeIfAny(group, schema::acceptProbability, row.acceptProbability));
+    return writeChoices(group, row.choices);
+}
+
 /// Offsets start at 0, do not fall, end at the number of ids.
 bool offsetsFit(const std::vector<std::int32_t>& offsets, const std::vector<std::int32_t>& ids)
 {
@@ -84,9 +177,21 @@ bool offsetsFit(const std::vector<std::int32_t>& offsets, const std::vector<std:
 /// Every id has its margin.
 Status checkContinuations(const h5::Group& group, const ContinuationRecord& record)
 {
-    if (offsetsFit(record.offsets, record.ids) && record.ids.size() == record.margins.size())
+    const bool choicesFit = record.choices.empty() ||
+                            record.choices.ids.size() == TokenChoices::perToken * record.ids.size();
+    if (offsetsFit(record.offsets, record.ids) && record.ids.size() == record.margins.size() &&
+        (record.drawn.empty() || record.drawn.size() == record.ids.size()) && choicesFit)
         return {};
-    return badInput("'" + group.path() + "': offsets, ids and margins do not fit together");
+    return badInput("'" + group.path() +
+                    "': offsets, ids, margins and top_ids do not fit together");
+}
+
+/// Looked up by bisection.
+Status checkTokenTexts(const h5::Group& group, const TokenTextRecord& record)
+{
+    if (record.ids.size() == record.texts.size() && std::ranges::is_sorted(record.ids))
+        return {};
+    return badInput("'" + group.path() + "': as many texts as ids are needed, ids ascending");
 }
 
 Status checkChatPrompts(const h5::Group& group, const ChatPromptRecord& record)
@@ -119,7 +224,8 @@ Status writeAcceptance(h5::Group& group, const AcceptanceRecord& row)
             group.setAttribute<std::uint8_t>(schema::identicalToGreedy, *row.identicalToGreedy));
     MLA_CHECK(group.writeVector<std::int32_t>(schema::prompt, row.prompt));
     MLA_CHECK(group.writeVector<std::int32_t>(schema::drafted, row.drafted));
-    return group.writeVector<std::int32_t>(schema::accepted, row.accepted);
+    MLA_CHECK(group.writeVector<std::int32_t>(schema::accepted, row.accepted));
+    return writeRowExtras(group, row);
 }
 
 Result<AcceptanceRecord> readAcceptance(const h5::Group& group)
@@ -136,6 +242,7 @@ Result<AcceptanceRecord> readAcceptance(const h5::Group& group)
     row.prompt = std::move(prompt);
     row.drafted = std::move(drafted);
     row.accepted = std::move(accepted);
+    MLA_CHECK(readRowExtras(group, row));
     if (!countsAgree(row))
         return badCounts(group);
     return row;
@@ -148,7 +255,9 @@ Status writeContinuations(h5::Group& group, const ContinuationRecord& record)
     MLA_CHECK(putText(group, schema::task, record.task));
     MLA_CHECK(group.writeVector<std::int32_t>(schema::offsets, record.offsets));
     MLA_CHECK(group.writeVector<std::int32_t>(schema::ids, record.ids));
-    return group.writeVector<double>(schema::margins, record.margins);
+    MLA_CHECK(group.writeVector<double>(schema::margins, record.margins));
+    MLA_CHECK(writeIfAny(group, schema::drawn, record.drawn));
+    return writeChoices(group, record.choices);
 }
 
 Result<ContinuationRecord> readContinuations(const h5::Group& group)
@@ -164,7 +273,25 @@ Result<ContinuationRecord> readContinuations(const h5::Group& group)
     record.offsets = std::move(offsets);
     record.ids = std::move(ids);
     record.margins = std::move(margins);
+    MLA_CHECK(readIfThere(group, schema::drawn, record.drawn));
+    MLA_CHECK(readChoices(group, record.choices));
     MLA_CHECK(checkContinuations(group, record));
+    return record;
+}
+
+Status writeTokenTexts(h5::Group& group, const TokenTextRecord& record)
+{
+    MLA_CHECK(checkTokenTexts(group, record));
+    MLA_CHECK(group.writeVector<std::int32_t>(schema::ids, record.ids));
+    return group.writeTexts(schema::texts, record.texts);
+}
+
+Result<TokenTextRecord> readTokenTexts(const h5::Group& group)
+{
+    MLA_TRY(ids, group.readVector<std::int32_t>(schema::ids));
+    MLA_TRY(texts, group.readTexts(schema::texts));
+    TokenTextRecord record{{}, std::move(ids), std::move(texts)};
+    MLA_CHECK(checkTokenTexts(group, record));
     return record;
 }
 

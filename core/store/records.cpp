@@ -2,6 +2,7 @@
 #include "core/store/records.h"
 
 #include <algorithm>
+#include <map>
 
 namespace mla
 {
@@ -34,6 +35,14 @@ std::optional<double> RunRecord::meanRelativeError() const
     return count > 0 ? std::optional(sum / count) : std::nullopt;
 }
 
+const std::string* TokenTextRecord::find(std::int32_t token) const
+{
+    const auto found = std::ranges::lower_bound(ids, token);
+    if (found == ids.end() || *found != token)
+        return nullptr;
+    return &texts[static_cast<std::size_t>(found - ids.begin())];
+}
+
 const RunRecord* StudyData::findRun(const std::string& id) const
 {
     const auto found = std::ranges::find(runs, id, &RunRecord::id);
@@ -63,6 +72,24 @@ void StudyData::put(ContinuationRecord record)
 void StudyData::put(ChatPromptRecord record)
 {
     putById(chatPrompts, std::move(record));
+}
+void StudyData::put(TokenTextRecord record)
+{
+    std::map<std::int32_t, std::string> texts;
+    const auto add = [&](TokenTextRecord& from) {
+        for (std::size_t i = 0; i < from.ids.size(); ++i)
+            texts[from.ids[i]] = std::move(from.texts[i]);
+    };
+    const auto old = std::ranges::find(tokenTexts, record.id, &TokenTextRecord::id);
+    if (old != tokenTexts.end())
+        add(*old);
+    add(record);
+    TokenTextRecord all{record.id, {}, {}};
+    for (auto& [token, text] : texts) {
+        all.ids.push_back(token);
+        all.texts.push_back(std::move(text));
+    }
+    putById(tokenTexts, std::move(all));
 }
 
 } // namespace mla

@@ -102,6 +102,21 @@ struct RunRecord {
     [[nodiscard]] std::optional<double> meanRelativeError() const; ///< of layers' `after`
 };
 
+/// The likeliest next tokens at each position of a text, best first.
+struct TokenChoices {
+    static constexpr int perToken = 3;
+    std::vector<std::int32_t> ids;     ///< [tokens, perToken]; -1 where there are fewer
+    std::vector<double> probabilities; ///< [tokens, perToken], of the model's own distribution
+    [[nodiscard]] bool empty() const { return ids.empty(); }
+};
+
+/// What one pass of either model costs beside the other, seconds: medians over a few passes.
+struct StepCosts {
+    double draft = 0;           ///< the draft, one token
+    std::vector<double> verify; ///< [m] the target, m + 1 tokens at once; [0] is plain decoding
+    [[nodiscard]] bool measured() const { return draft > 0 && !verify.empty(); }
+};
+
 /// One acceptance measurement: a (target, draft, task, method, k) row with raw per-step counts.
 struct AcceptanceRecord {
     std::string id;
@@ -112,6 +127,8 @@ struct AcceptanceRecord {
     std::string method; ///< replay | speculative
     int k = 0;
     double temperature = 0;
+    int topK = 0;              ///< of sampling; 0 = all
+    double topP = 1;           ///< of sampling
     bool chatTemplate = false; ///< prompts were rendered by the target's chat template
     std::uint64_t seed = 0;
     std::int64_t tokens = 0; ///< generated tokens, EOS included, over all prompts
@@ -122,11 +139,24 @@ struct AcceptanceRecord {
     std::vector<std::int32_t> prompt;      ///< per step: which prompt, 0-based
     std::vector<std::int32_t> drafted; ///< per step: drafted tokens (> 0; plain steps are not here)
     std::vector<std::int32_t> accepted; ///< per step: accepted prefix
-    std::int64_t plainSteps = 0;        ///< steps with nothing to draft
+    /// Per step: how many such steps there are. Empty = one each. A replay of sampling has expected
+    /// steps: each possible one with its probability.
+    std::vector<double> weight;
+    double plainSteps = 0; ///< steps with nothing to draft
+
+    std::vector<double> speeds;         ///< tokens/s of each timed run over all prompts
+    std::vector<double> baselineSpeeds; ///< of plain decoding by the target alone
+    std::optional<double> draftSeconds, verifySeconds; ///< within wallTime; native engine only
+    StepCosts costs;                                   ///< replay with a sweep over k only
+
+    // Of a replay: the text, and what the draft would have said at each of its positions.
+    std::string continuation;              ///< ContinuationRecord::id; empty for other methods
+    TokenChoices choices;                  ///< the draft's
+    std::vector<double> acceptProbability; ///< [tokens], sampling only: min(1, q(x) / p(x))
 };
 
-/// The target's own greedy continuations of one task's prompts, generated once and replayed for
-/// every draft. The id is made of everything that decides the text.
+/// The target's own continuations of one task's prompts, greedy or sampled, generated once and
+/// replayed for every draft. The id is made of everything that decides the text.
 struct ContinuationRecord {
     std::string id;     ///< hash of target fingerprint, prompt ids and settings
     std::string target; ///< CheckpointRecord::id
@@ -134,6 +164,16 @@ struct ContinuationRecord {
     std::vector<std::int32_t> offsets; ///< [prompts + 1] into `ids`
     std::vector<std::int32_t> ids;     ///< concatenated continuations, EOS included
     std::vector<double> margins;       ///< top-2 margin of the logits behind each id
+    std::vector<double> drawn;         ///< sampled texts: probability that each id was drawn with
+    TokenChoices choices;              ///< the target's; empty in older studies
+};
+
+/// Texts of the tokens that continuations and choices speak of.
+struct TokenTextRecord {
+    std::string id;                ///< CheckpointRecord::id of the target
+    std::vector<std::int32_t> ids; ///< ascending
+    std::vector<std::string> texts;
+    [[nodiscard]] const std::string* find(std::int32_t token) const; ///< null if it is not here
 };
 
 /// Prompts rendered once by a chat template, which may write the date: reused, never rendered
@@ -155,6 +195,7 @@ struct StudyData {
     std::vector<AcceptanceRecord> acceptance;
     std::vector<ContinuationRecord> continuations;
     std::vector<ChatPromptRecord> chatPrompts;
+    std::vector<TokenTextRecord> tokenTexts;
 
     [[nodiscard]] const RunRecord* findRun(const std::string& id) const;
     /// Inserts, or replaces the record of the same id.
@@ -164,6 +205,7 @@ struct StudyData {
     void put(AcceptanceRecord record);
     void put(ContinuationRecord record);
     void put(ChatPromptRecord record);
+    void put(TokenTextRecord record); ///< adds to the texts that are there
 };
 
 } // namespace mla

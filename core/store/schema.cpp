@@ -80,7 +80,7 @@ std::string_view layoutTable()
 {
     return R"(path | unit | meaning
 / @format, @version, @created, @software | ISO 8601 UTC | what wrote this file, and when
-names of groups under /checkpoints, /calibration, /runs, /acceptance, /continuations, /chat_prompts | | the id, percent-encoded (%2F is '/'); @order is its position
+names of groups under /checkpoints, /calibration, /runs, /acceptance, /continuations, /chat_prompts, /token_texts | | the id, percent-encoded (%2F is '/'); @order is its position
 /checkpoints/<id>/config | JSON | config.json of the checkpoint
 /checkpoints/<id>/path, fingerprint | | where it stood; hash of its content
 /calibration/<id>/input_ids [N,T] | token id | calibration sequences
@@ -109,12 +109,23 @@ names of groups under /checkpoints, /calibration, /runs, /acceptance, /continuat
 /acceptance/<row> @tokens, @wall_time, @tokens_per_second, @plain_steps | tokens, s, 1/s, steps | over all prompts
 /acceptance/<row> @identical_to_greedy | 0 or 1 | absent for replay
 /acceptance/<row> @chat_template | 0 or 1 | 1 = prompts rendered by the target's chat template
+/acceptance/<row> @top_k, @top_p | | of sampling
 /acceptance/<row>/prompt, drafted, accepted [steps] | index, tokens, tokens | one entry per verification step
-/continuations/<id> @target, @task | | the target's own greedy continuations of a task's prompts
+/acceptance/<row>/weight [steps] | steps | how many such steps are expected (replay of sampling); absent = one each
+/acceptance/<row>/speeds, baseline_speeds [runs] | tokens/s | timed runs, and plain decoding by the target
+/acceptance/<row> @draft_seconds, @verify_seconds | s | parts of @wall_time
+/acceptance/<row> @draft_cost; verify_costs [m] | s | one token of the draft; m + 1 tokens at once of the target
+/acceptance/<row> @continuation | | the text that was replayed
+/acceptance/<row>/top_ids, top_probabilities [tokens * 3] | id, 1 | the draft's three likeliest tokens at each position of that text
+/acceptance/<row>/accept_probability [tokens] | 1 | min(1, q / p) of the text's own token (sampling)
+/continuations/<id> @target, @task | | the target's own continuations of a task's prompts
+/continuations/<id>/drawn [tokens] | 1 | sampled texts: probability that each token was drawn with
+/continuations/<id>/top_ids, top_probabilities [tokens * 3] | id, 1 | the target's three likeliest tokens
 /continuations/<id>/offsets [prompts + 1] | tokens | where each continuation begins in ids
 /continuations/<id>/ids, margins [tokens] | id, logits | tokens, and the top-2 margin behind each
 /chat_prompts/<id> @checkpoint, @software | | prompts rendered by the chat template that hashes to <id>, and what rendered them
 /chat_prompts/<id>/prompts [n] | SHA-256 | of each prompt's text
+/token_texts/<id>/ids, texts [n] | id | texts of tokens of checkpoint <id>
 /chat_prompts/<id>/offsets [n + 1], ids | tokens, id | where each rendered prompt begins, and its tokens
 )";
 }

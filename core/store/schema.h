@@ -20,7 +20,7 @@ namespace mla::schema
 inline constexpr auto studyFormat = "mla-draft-study";
 inline constexpr auto layerFormat = "mla-draft-layer"; ///< a part: one layer group as root
 inline constexpr int majorVersion = 1;                 ///< readers refuse a higher one
-inline constexpr int minorVersion = 1;                 ///< additions that older readers may ignore
+inline constexpr int minorVersion = 2;                 ///< additions that older readers may ignore
 
 // Attributes of the root.
 inline constexpr auto format = "format";
@@ -36,6 +36,7 @@ inline constexpr auto runs = "runs";
 inline constexpr auto acceptance = "acceptance";
 inline constexpr auto continuations = "continuations";
 inline constexpr auto chatPrompts = "chat_prompts"; ///< since 1.1
+inline constexpr auto tokenTexts = "token_texts";   ///< since 1.2
 
 // /checkpoints/<id>
 inline constexpr auto config = "config";
@@ -119,14 +120,32 @@ inline constexpr auto chatTemplate = "chat_template"; ///< attribute, since 1.1
 inline constexpr auto prompt = "prompt";
 inline constexpr auto drafted = "drafted";
 inline constexpr auto accepted = "accepted";
+// since 1.2, absent where they do not apply
+inline constexpr auto topK = "top_k";
+inline constexpr auto topP = "top_p";
+inline constexpr auto weight = "weight";
+inline constexpr auto speeds = "speeds";
+inline constexpr auto baselineSpeeds = "baseline_speeds";
+inline constexpr auto draftSeconds = "draft_seconds";
+inline constexpr auto verifySeconds = "verify_seconds";
+inline constexpr auto draftCost = "draft_cost";
+inline constexpr auto verifyCosts = "verify_costs";
+inline constexpr auto continuation = "continuation";
+inline constexpr auto acceptProbability = "accept_probability";
+inline constexpr auto topIds = "top_ids"; ///< also of /continuations/<id>
+inline constexpr auto topProbabilities = "top_probabilities";
 
 // /continuations/<id>
 inline constexpr auto offsets = "offsets";
 inline constexpr auto ids = "ids";
 inline constexpr auto margins = "margins";
+inline constexpr auto drawn = "drawn"; ///< since 1.2, sampled texts only
 
 // /chat_prompts/<id>: offsets and ids as above
 inline constexpr auto prompts = "prompts";
+
+// /token_texts/<id>: ids as above
+inline constexpr auto texts = "texts";
 
 /// An id as one HDF5 name or file name: letters, digits, "-_+.=, " and bytes above 127 stay, all
 /// else becomes %XX; a leading '.' too. Reversible.

@@ -219,7 +219,8 @@ Status writeStudy(h5::Group& root, const StudyData& study)
     MLA_CHECK(writeAll(root, schema::runs, study.runs, writeRun));
     MLA_CHECK(writeAll(root, schema::acceptance, study.acceptance, writeAcceptance));
     MLA_CHECK(writeAll(root, schema::continuations, study.continuations, writeContinuations));
-    return writeAll(root, schema::chatPrompts, study.chatPrompts, writeChatPrompts);
+    MLA_CHECK(writeAll(root, schema::chatPrompts, study.chatPrompts, writeChatPrompts));
+    return writeAll(root, schema::tokenTexts, study.tokenTexts, writeTokenTexts);
 }
 
 Result<StudyData> readStudy(const h5::Group& root)
@@ -234,6 +235,7 @@ Result<StudyData> readStudy(const h5::Group& root)
     MLA_TRY(continuations,
             readAll<ContinuationRecord>(root, schema::continuations, readContinuations));
     MLA_TRY(chatPrompts, readAll<ChatPromptRecord>(root, schema::chatPrompts, readChatPrompts));
+    MLA_TRY(tokenTexts, readAll<TokenTextRecord>(root, schema::tokenTexts, readTokenTexts));
     study.created = std::move(created);
     study.software = std::move(software);
     study.checkpoints = std::move(checkpoints);
@@ -242,6 +244,7 @@ Result<StudyData> readStudy(const h5::Group& root)
     study.acceptance = std::move(acceptance);
     study.continuations = std::move(continuations);
     study.chatPrompts = std::move(chatPrompts);
+    study.tokenTexts = std::move(tokenTexts);
     return study;
 }
 

@@ -20,6 +20,8 @@ Status writeContinuations(h5::Group& group, const ContinuationRecord& record);
 Result<ContinuationRecord> readContinuations(const h5::Group& group);
 Status writeChatPrompts(h5::Group& group, const ChatPromptRecord& record);
 Result<ChatPromptRecord> readChatPrompts(const h5::Group& group);
+Status writeTokenTexts(h5::Group& group, const TokenTextRecord& record);
+Result<TokenTextRecord> readTokenTexts(const h5::Group& group);
 
 /// Short texts are attributes, long ones and those with NUL characters datasets of the same name.
 Status putText(h5::Group& group, const std::string& name, const std::string& text);

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Speculative decoding by Hugging Face Transformers' assisted generation, one prompt at a time.
 
-{"open": {"target", "draft": folders, "k", "max_new_tokens", "min_new_tokens", "eos": [ids], "suppress": [ids],
-          "temperature", "top_k", "top_p", "seed", "device", "threads", "dtype"}}
+{"open": {"target", "draft": folders, "plain": without the draft, "k", "max_new_tokens", "min_new_tokens",
+          "eos": [ids], "suppress": [ids], "temperature", "top_k", "top_p", "seed", "device", "threads", "dtype"}}
     -> {"software", "device"}
-{"prompt": [ids], "index": i}             -> {"ids", "steps": [[position, accepted]], "own": {"drafted", "accepted"}, "seconds"}
-{"prompt": [ids], "index": i, "plain": true} -> the target alone: {"ids", "seconds"}
+{"prompt": [ids], "index": i}
+    -> {"ids", "steps": [[position, accepted]], "own": {"drafted", "accepted"}, "seconds",
+        "draft_seconds", "verify_seconds": parts of them, absent when plain}
 
 `steps` are recounted from the ids: the library's own count (`own`) can be one short at the end of a text.
 """
@@ -18,16 +19,36 @@ _state = None
 
 
 class _Recorder:
-    """What the candidate generator proposed at each step, and what the library says was accepted."""
+    """What the candidate generator proposed at each step, what the library says was accepted, and the time of both models."""
 
     def __init__(self):
-        self.proposals, self.accepted = [], 0
+        self.clear()
+
+    def clear(self):
+        self.proposals, self.accepted, self.draft_seconds, self.verify_seconds = [], 0, 0.0, 0.0
+        self.proposing, self.begun = False, 0.0
+
+    def watch(self, target):
+        """Times the target's passes; a draft that is the target itself passes through it too, while it proposes."""
+
+        def before(*_):
+            self.begun = time.perf_counter()
+
+        def after(*_):
+            if not self.proposing:
+                self.verify_seconds += time.perf_counter() - self.begun
+
+        target.register_forward_pre_hook(before)
+        target.register_forward_hook(after)
 
     def wrap(self, generator):
         recorder, propose, update = self, generator.get_candidates, generator.update_candidate_strategy
 
         def get_candidates(instance, input_ids, *args, **kwargs):
+            begun, recorder.proposing = time.perf_counter(), True
             candidates, logits = propose(instance, input_ids, *args, **kwargs)
+            recorder.draft_seconds += time.perf_counter() - begun
+            recorder.proposing = False
             start = input_ids.shape[1]
             recorder.proposals.append((start, candidates[0, start:].tolist()))
             return candidates, logits
@@ -59,12 +80,14 @@ def _open(settings):
     if settings["threads"]:
         torch.set_num_threads(settings["threads"])
     target = _load(settings["target"], settings)
-    draft = target if settings["draft"] == settings["target"] else _load(settings["draft"], settings)
-    draft.generation_config.num_assistant_tokens = settings["k"]
-    draft.generation_config.num_assistant_tokens_schedule = "constant"
-    draft.generation_config.assistant_confidence_threshold = 0.0  # the default stops drafts early
-    recorder = _Recorder()
-    recorder.wrap(AssistedCandidateGenerator)
+    draft, recorder = None, _Recorder()
+    if not settings["plain"]:
+        draft = target if settings["draft"] == settings["target"] else _load(settings["draft"], settings)
+        draft.generation_config.num_assistant_tokens = settings["k"]
+        draft.generation_config.num_assistant_tokens_schedule = "constant"
+        draft.generation_config.assistant_confidence_threshold = 0.0  # the default stops drafts early
+        recorder.wrap(AssistedCandidateGenerator)
+        recorder.watch(target)
     _state = (settings, target, draft, recorder)
     return {
         "software": f"transformers {transformers.__version__}, torch {torch.__version__}, Python {platform.python_version()}",
@@ -107,9 +130,9 @@ def _run(request):
 
     settings, target, draft, recorder = _state
     prompt = torch.tensor([request["prompt"]], device=target.device)
-    recorder.proposals, recorder.accepted = [], 0
+    recorder.clear()
     torch.manual_seed(settings["seed"] * 1_000_003 + request["index"])
-    assistant = {} if request.get("plain") else {"assistant_model": draft}
+    assistant = {"assistant_model": draft} if draft else {}
     begun = time.perf_counter()
     with torch.no_grad():
         out = target.generate(
@@ -117,14 +140,16 @@ def _run(request):
         )
     seconds = time.perf_counter() - begun
     ids = out[0, prompt.shape[1] :].tolist()
-    if request.get("plain"):
-        return {"ids": ids, "seconds": seconds}
+    if not draft:
+        return {"ids": ids, "steps": [], "own": {"drafted": 0, "accepted": 0}, "seconds": seconds}
     drafted = sum(len(proposed) for _, proposed in recorder.proposals)
     return {
         "ids": ids,
         "steps": _steps(recorder.proposals, prompt.shape[1], ids),
         "own": {"drafted": drafted, "accepted": recorder.accepted},
         "seconds": seconds,
+        "draft_seconds": recorder.draft_seconds,
+        "verify_seconds": recorder.verify_seconds,
     }
 
 

@@ -43,7 +43,7 @@ def _open(settings):
 
     if settings["threads"]:
         torch.set_num_threads(settings["threads"])
-    if settings.get("plain"):
+    if settings["plain"]:
         speculative = None
     else:
         speculative = {"method": "draft_model", "model": settings["draft"], "num_speculative_tokens": settings["k"]}

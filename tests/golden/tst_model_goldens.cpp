@@ -106,7 +106,7 @@ void TestModels::greedyTokens()
     const torch::NoGradGuard noGrad;
     const Decoder model = openModel(checkpointOf(name.toStdString()));
     JobContext job;
-    const Continuation cached = must(continuePrompt(job, model, prompt, 64, {}, 0, nullptr));
+    const Continuation cached = must(continuePrompt(job, model, prompt, 64, {}));
     QCOMPARE(cached.ids, expected);
 
     std::vector<int> grown = prompt; // the whole text again for every token

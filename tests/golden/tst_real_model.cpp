@@ -75,7 +75,7 @@ void TestRealModel::greedyTokens()
     QCOMPARE(expected.size(), std::size_t{64});
     JobContext job;
     const Continuation got = must(continuePrompt(job, model, text.at("prompt_ids"), 64,
-                                                 {model.config().eosTokenIds, 0}, 0, nullptr));
+                                                 {model.config().eosTokenIds, 0}));
     QCOMPARE(got.ids, expected);
 }
 

@@ -165,7 +165,7 @@ void TestPaddedPair::samplingLeavesPaddingOut()
     stop.vocabulary.holes = torch::tensor(std::vector<std::int64_t>{0, 3});
     torch::Generator generator = seededGenerator(7, 1);
     const Continuation text =
-        must(continuePrompt(m_job, padded, {1, 403}, 64, stop, 3.0, &generator));
+        must(continuePrompt(m_job, padded, {1, 403}, 64, stop, {3.0}, &generator));
     for (const int id : text.ids) {
         QVERIFY(id < kVocabulary);
         QVERIFY(id != 0 && id != 3);

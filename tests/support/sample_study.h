@@ -80,6 +80,26 @@ inline AcceptanceRecord sampleRow(const std::string& run, const std::string& tas
     return row;
 }
 
+/// A replay of sampling with everything that a row can have.
+inline AcceptanceRecord sampledRow()
+{
+    AcceptanceRecord row = sampleRow("transmla-4+2/functional", "sampled", {1, 0});
+    row.temperature = .5;
+    row.topK = 20;
+    row.topP = .875;
+    row.weight = {.75, .25};
+    row.plainSteps = 1.25;
+    row.speeds = {100, 104};
+    row.baselineSpeeds = {50, 51};
+    row.draftSeconds = .5;
+    row.verifySeconds = .25;
+    row.costs = {.001, {.004, .005}};
+    row.continuation = "text";
+    row.choices = {{7, 5, 2, 5, 2, 7}, {.5, .25, .125, .75, .125, .0625}};
+    row.acceptProbability = {1, .5};
+    return row;
+}
+
 inline StudyData sampleStudy()
 {
     StudyData study;
@@ -102,6 +122,17 @@ inline StudyData sampleStudy()
     engine.identicalToGreedy = false;
     study.put(engine);
     study.put(sampleRow("transmla-4+2/converted", "code", {}));
+    study.put(sampledRow());
+    study.put(ContinuationRecord{"text",
+                                 "toy",
+                                 "math",
+                                 {0, 2},
+                                 {7, 2},
+                                 {1.5, .25},
+                                 {.5, .125},
+                                 {{7, 5, -1, 2, 7, 5}, {.5, .25, 0, .75, .125, .125}}});
+    study.put(TokenTextRecord{"toy", {2, 7}, {"</s>", " the"}});
+    study.put(TokenTextRecord{"toy", {5, 7}, {"é", " the"}}); // joins the first
     return study;
 }
 

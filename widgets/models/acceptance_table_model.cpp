@@ -44,11 +44,11 @@ QVariant valueOf(const AcceptanceRow& row, int column)
     case Model::Method:
         return row.method;
     case Model::Steps:
-        return qlonglong(metrics.steps);
+        return metrics.steps;
     case Model::Drafted:
-        return qlonglong(metrics.draftTokens);
+        return metrics.draftTokens;
     case Model::Accepted:
-        return qlonglong(metrics.acceptedTokens);
+        return metrics.acceptedTokens;
     case Model::Speed:
         return optionalValue(row.tokensPerSecond);
     default:

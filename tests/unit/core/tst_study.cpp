@@ -93,8 +93,18 @@ public:
         return *this << v.id << v.target << v.run << v.task << v.backend << v.method << v.k
                      << v.temperature << v.seed << v.tokens << v.wallTime << v.settingsJson
                      << v.tokensPerSecond << v.identicalToGreedy << v.prompt << v.drafted
-                     << v.accepted << v.plainSteps << v.chatTemplate;
+                     << v.accepted << v.plainSteps << v.chatTemplate << v.topK << v.topP << v.weight
+                     << v.speeds << v.baselineSpeeds << v.draftSeconds << v.verifySeconds
+                     << v.costs.draft << v.costs.verify << v.continuation << v.choices
+                     << v.acceptProbability;
     }
+    Dump& operator<<(const TokenChoices& v) { return *this << v.ids << v.probabilities; }
+    Dump& operator<<(const ContinuationRecord& v)
+    {
+        return *this << v.id << v.target << v.task << v.offsets << v.ids << v.margins << v.drawn
+                     << v.choices;
+    }
+    Dump& operator<<(const TokenTextRecord& v) { return *this << v.id << v.ids << v.texts; }
     template <typename T>
     Dump& operator<<(const std::vector<T>& values)
     {
@@ -119,7 +129,7 @@ std::string dump(const StudyData& study)
 {
     Dump out;
     out << study.created << study.software << study.checkpoints << study.calibrations << study.runs
-        << study.acceptance;
+        << study.acceptance << study.continuations << study.tokenTexts;
     return out.text();
 }
 
@@ -449,7 +459,7 @@ void TestStudy::readableWithH5py()
     const QString script = R"(
 import h5py, json, math, sys
 f = h5py.File(sys.argv[1])
-assert f.attrs["format"] == "mla-draft-study" and f.attrs["version"] == "1.1"
+assert f.attrs["format"] == "mla-draft-study" and f.attrs["version"] == "1.2"
 assert f.attrs["created"] == "2026-01-01T00:00:00Z"
 run = f["runs"]["transmla-4+2%2Ffunctional"]
 assert run.attrs["variant"] == "functional" and run.attrs["kv_lora_rank"] == 4
@@ -465,6 +475,12 @@ assert run["stages/refined/perplexity"][()] == 25
 row = f["acceptance"]["transmla-4+2%2Ffunctional%2Fmath%2Fk3"]
 assert list(row["accepted"]) == [3, 0, 1, 2] and row.attrs["k"] == 3
 assert "tokens_per_second" not in row.attrs
+sampled = f["acceptance"]["transmla-4+2%2Ffunctional%2Fsampled%2Fk3"]
+assert list(sampled["weight"]) == [.75, .25] and sampled.attrs["plain_steps"] == 1.25
+assert list(sampled["accept_probability"]) == [1, .5] and sampled.attrs["continuation"] == "text"
+assert list(f["continuations/text/top_ids"]) == [7, 5, -1, 2, 7, 5]
+assert list(f["token_texts/toy/ids"]) == [2, 5, 7]
+assert list(f["token_texts/toy/texts"].asstr()) == ["</s>", "é", " the"]
 assert f["calibration/self/input_ids"].shape == (2, 3)
 assert json.loads(f["checkpoints/toy/config"].asstr()[()])["hidden_size"] == 8
 )";

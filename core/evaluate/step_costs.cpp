@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/evaluate/step_costs.h"
+
+#include <algorithm>
+#include <chrono>
+
+#include "core/model/sampling.h"
+
+namespace mla
+{
+
+namespace
+{
+
+constexpr int passes = 5;
+
+} // namespace
+
+Result<std::vector<double>> passSeconds(const Decoder& model, const std::vector<int>& prompt,
+                                        int most)
+{
+    using Clock = std::chrono::steady_clock;
+    const auto length = static_cast<std::int64_t>(prompt.size());
+    MLA_CHECK(checkIds(model.config(), prompt, length + most));
+    const torch::NoGradGuard noGrad;
+    KvCache cache = model.makeCache(1, length + most);
+    (void)model.stepLast(idTensor(prompt, model.device()), cache);
+    std::vector<double> costs;
+    for (int tokens = 1; tokens <= most; ++tokens) {
+        const torch::Tensor ids = idTensor(
+            std::vector<int>(static_cast<std::size_t>(tokens), prompt.back()), model.device());
+        std::vector<double> seconds;
+        for (int pass = 0; pass <= passes; ++pass) {
+            const Clock::time_point begun = Clock::now();
+            // Reading a value waits for the device.
+            (void)model.step(ids, cache)[0][0][0].item<float>();
+            if (pass > 0)
+                seconds.push_back(std::chrono::duration<double>(Clock::now() - begun).count());
+            cache.rollback(length);
+        }
+        std::ranges::nth_element(seconds, seconds.begin() + passes / 2);
+        costs.push_back(seconds[passes / 2]);
+    }
+    return costs;
+}
+
+} // namespace mla
