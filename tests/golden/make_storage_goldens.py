@@ -62,7 +62,8 @@ def deinterleave(rows, heads):
 
 
 MODULES = {"input_layernorm": "attn_norm", "self_attn.q_proj": "attn_q", "self_attn.k_proj": "attn_k", "self_attn.v_proj": "attn_v",
-           "self_attn.o_proj": "attn_output", "post_attention_layernorm": "ffn_norm", "mlp.gate_proj": "ffn_gate",
+           "self_attn.o_proj": "attn_output", "self_attn.q_norm": "attn_q_norm", "self_attn.k_norm": "attn_k_norm",
+           "post_attention_layernorm": "ffn_norm", "mlp.gate_proj": "ffn_gate",
            "mlp.up_proj": "ffn_up", "mlp.down_proj": "ffn_down"}
 ENDS = {"model.embed_tokens.weight": "token_embd.weight", "model.norm.weight": "output_norm.weight", "lm_head.weight": "output.weight"}
 
@@ -90,8 +91,28 @@ def metadata(writer, config, arch):
     writer.add_vocab_size(config["vocab_size"])
     writer.add_bos_token_id(config["bos_token_id"])
     writer.add_eos_token_id(config["eos_token_id"])
-    writer.add_token_list([f"t{i}" for i in range(config["vocab_size"])])
-    writer.add_token_scores([-float(i) for i in range(config["vocab_size"])])
+
+
+def placeholder_tokens(writer, count):
+    writer.add_token_list([f"t{i}" for i in range(count)])
+    writer.add_token_scores([-float(i) for i in range(count)])
+    writer.add_add_bos_token(True)
+
+
+def sentencepiece_tokens(writer, folder):
+    """A byte-fallback tokenizer.json as llama.cpp keeps it: a piece's score says how early it is merged."""
+    model = json.load(open(os.path.join(folder, "tokenizer.json")))["model"]
+    pieces = sorted(model["vocab"], key=model["vocab"].get)
+    scores = dict.fromkeys(pieces, -1e9)
+    for rank, pair in reversed(list(enumerate(model["merges"]))):
+        scores["".join(pair if isinstance(pair, list) else pair.split(" "))] = -float(rank)
+    kinds = gguf.TokenType
+    special = {"<unk>": kinds.UNKNOWN, "<s>": kinds.CONTROL, "</s>": kinds.CONTROL}
+    writer.add_tokenizer_model("llama")
+    writer.add_token_list(pieces)
+    writer.add_token_scores([scores[piece] for piece in pieces])
+    writer.add_token_types([special.get(p, kinds.BYTE if p.startswith("<0x") else kinds.NORMAL) for p in pieces])
+    writer.add_unk_token_id(0)
     writer.add_add_bos_token(True)
 
 
@@ -111,20 +132,24 @@ def rope_factors(rope, head_dim):
     return np.array(values, dtype=np.float32)
 
 
-def as_gguf(folder, target, kinds=None):
-    """`kinds`: module -> ggml type. Returns what was stored, decoded, in Hugging Face's order."""
+def as_gguf(folder, target, kinds=None, arch="llama"):
+    """`kinds`: module -> ggml type. llama.cpp reorders rotary rows for llama alone. Returns what was stored, decoded, in Hugging Face's order."""
     config = json.load(open(os.path.join(folder, "config.json")))
     config.setdefault("head_dim", config["hidden_size"] // config["num_attention_heads"])
     config.setdefault("rope_parameters", {"rope_type": "default", "rope_theta": config.get("rope_theta")})
-    writer = gguf.GGUFWriter(os.path.join(OUT, target), "llama")
-    metadata(writer, config, "llama")
+    writer = gguf.GGUFWriter(os.path.join(OUT, target), arch)
+    metadata(writer, config, arch)
+    if os.path.exists(os.path.join(folder, "tokenizer.json")):
+        sentencepiece_tokens(writer, folder)
+    else:
+        placeholder_tokens(writer, config["vocab_size"])
     if config["rope_parameters"]["rope_type"] == "llama3":
         writer.add_tensor("rope_freqs.weight", rope_factors(config["rope_parameters"], config["head_dim"]))
     decoded = {}
     for name, tensor in sorted(load_file(os.path.join(folder, "model.safetensors")).items()):
         values = tensor.float().numpy()
         heads = {"q_proj": config["num_attention_heads"], "k_proj": config["num_key_value_heads"]}
-        heads = next((n for module, n in heads.items() if module in name), 0)
+        heads = next((n for module, n in heads.items() if module in name), 0) if arch == "llama" else 0
         stored = interleave(values, heads) if heads else values
         kind = (kinds or {}).get(name.split(".")[-2], Type.F32)
         if stored.ndim == 1:
@@ -149,6 +174,7 @@ def qwen2():
     metadata(writer, {"max_position_embeddings": 131072, "hidden_size": 32, "num_hidden_layers": 1, "intermediate_size": 48,
                       "num_attention_heads": 4, "num_key_value_heads": 2, "head_dim": 8, "rms_norm_eps": 1e-6,
                       "rope_parameters": {"rope_theta": 1e6}, "vocab_size": 16, "bos_token_id": 1, "eos_token_id": 2}, "qwen2")
+    placeholder_tokens(writer, 16)
     writer.add_rope_scaling_type(gguf.RopeScalingType.YARN)
     writer.add_rope_scaling_factor(4.0)
     writer.add_rope_scaling_orig_ctx_len(32768)
@@ -193,6 +219,8 @@ def main():
     blocks()
     for name in ("llama3", "biased"):
         as_gguf(os.path.join(HERE, "tiny", name), name + ".gguf")
+    for arch in ("qwen2", "qwen3"):
+        as_gguf(os.path.join(HERE, "tiny", arch), arch + "-model.gguf", arch=arch)
     kinds = {"q_proj": Type.Q4_1, "k_proj": Type.Q8_0, "v_proj": Type.Q5_0, "o_proj": Type.Q4_0, "gate_proj": Type.Q5_1,
              "up_proj": Type.BF16, "down_proj": Type.F16, "embed_tokens": Type.Q8_0}
     save_file(as_gguf(os.path.join(HERE, "tiny", "llama3"), "quantised.gguf", kinds), os.path.join(OUT, "quantised.safetensors"))

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <fstream>
 
+#include <QDir>
 #include <QTemporaryDir>
 
 #include "core/checkpoint/tensor_decode.h"
@@ -42,13 +43,21 @@ private Q_SLOTS:
     void ggufComputesTheSame_data()
     {
         QTest::addColumn<QString>("name");
-        QTest::newRow("llama3") << "llama3";
-        QTest::newRow("biased") << "biased";
+        QTest::addColumn<QString>("file");
+        QTest::newRow("llama3") << "llama3"
+                                << "llama3.gguf";
+        QTest::newRow("biased") << "biased"
+                                << "biased.gguf";
+        QTest::newRow("qwen2") << "qwen2"
+                               << "qwen2-model.gguf";
+        QTest::newRow("qwen3") << "qwen3"
+                               << "qwen3-model.gguf";
     }
     void ggufComputesTheSame()
     {
         QFETCH(QString, name);
-        const std::vector<float> gguf = logits(stored(name + ".gguf"));
+        QFETCH(QString, file);
+        const std::vector<float> gguf = logits(stored(file));
         const std::vector<float> hf = logits(tiny(name));
         QCOMPARE(gguf.size(), hf.size());
         float worst = 0, largest = 0;
@@ -93,6 +102,26 @@ private Q_SLOTS:
         QCOMPARE(draft.value().config().hiddenSize, 64);
         const QString ids = "1,403,407,261";
         QVERIFY(runCli({"forward", out, "--ids", ids, "--json"}).exitCode == 0);
+    }
+
+    /// A GGUF file holds its tokenizer; the draft, which is no GGUF file, has it beside the
+    /// weights.
+    void draftOfGgufHasItsTokenizer()
+    {
+        const QString base = m_dir.filePath("gguf-alone"), out = m_dir.filePath("gguf-draft");
+        QVERIFY(QDir().mkpath(base));
+        QVERIFY(QFile::copy(stored("stories260K.gguf"), base + "/model.gguf"));
+        const CliResult result =
+            runCli({"convert", base, "-o", out, "--converter", "mha2mla", "--kv-lora-rank", "16",
+                    "--qk-rope-head-dim", "4", "--sequences", "2", "--length", "16", "--json"});
+        QVERIFY2(result.exitCode == 0, result.text().constData());
+        QVERIFY(QFile::exists(out + "/tokenizer.json"));
+        const QString text = "Once upon a time, Lily's dog saw 3 caf\u00e9s.\n\tThe end \u2603";
+        const auto ids = [&](const QString& model) {
+            return runCli({"tokenize", model, "--text", text, "--json"}).json().value("ids");
+        };
+        QVERIFY(ids(out).toArray().size() > 10);
+        QCOMPARE(ids(out), ids(demoCheckpoint()));
     }
 
     void nonFiniteWeightsAreBadInput()
