@@ -6,6 +6,7 @@
 #include "app/cli/command.h"
 #include "app/cli/options.h"
 #include "core/base/file.h"
+#include "core/report/study_cells.h"
 #include "core/report/tables.h"
 #include "core/store/study.h"
 
@@ -40,6 +41,11 @@ std::string fileStem(const std::string& id, std::set<std::string>& used)
 std::vector<Table> tablesOf(const StudyData& study)
 {
     std::vector<Table> tables = {variantTable(study), acceptanceTable(study)};
+    if (const StudyCells cells = studyCells(study); !cells.cells.empty()) {
+        tables.push_back(matchedTable(cells));
+        tables.push_back(crossoverTable(cells));
+        tables.push_back(paperTable());
+    }
     for (const RunRecord& run : study.runs)
         tables.push_back(layerTable(run));
     return tables;
@@ -51,7 +57,7 @@ public:
     std::string name() const override { return "report"; }
     std::string summary() const override
     {
-        return "tables of a study: variants, acceptance, layers";
+        return "tables of a study: variants, acceptance, matched cells, layers";
     }
     std::string examples() const override
     {

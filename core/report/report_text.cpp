@@ -43,6 +43,14 @@ std::string fixedText(double value, int decimals)
     return text;
 }
 
+std::string signedText(double value, int decimals)
+{
+    std::string text = fixedText(value, decimals);
+    if (!std::isfinite(value) || isZeroText(text))
+        return text;
+    return text.starts_with('-') ? "−" + text.substr(1) : "+" + text;
+}
+
 std::string shortText(double value)
 {
     constexpr int digits = 3;

@@ -12,6 +12,8 @@ namespace mla
 
 /// "0.077" for (0.0775, 3): fixed decimals; "–" if `value` is not finite.
 [[nodiscard]] std::string fixedText(double value, int decimals);
+/// "+0.6", "−0.6", "0.0": the same with a sign, for differences.
+[[nodiscard]] std::string signedText(double value, int decimals);
 /// Three significant digits, "0.0432", "66.6", "2.7e+03"; "–" if `value` is not finite.
 [[nodiscard]] std::string shortText(double value);
 /// The shortest text that reads back as the same number; "NaN", "inf", "-inf".

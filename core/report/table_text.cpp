@@ -130,7 +130,8 @@ std::string joined(const Items& items, const std::string& separator, Text text)
 std::string cellText(const Cell& cell, const Column& column)
 {
     if (const auto* number = std::get_if<double>(&cell))
-        return fixedText(*number, column.decimals);
+        return column.withSign ? signedText(*number, column.decimals)
+                               : fixedText(*number, column.decimals);
     return std::holds_alternative<std::monostate>(cell) ? noValue : exactCell(cell);
 }
 

@@ -14,9 +14,12 @@
 namespace mla
 {
 
+struct StudyCells;
+
 struct Column {
     std::string name, unit;
-    int decimals = 3; ///< of numbers
+    int decimals = 3;      ///< of numbers
+    bool withSign = false; ///< "+1.2": for differences
 };
 using Cell =
     std::variant<std::monostate, std::string, double, std::int64_t>; ///< monostate: no value
@@ -34,6 +37,15 @@ Table variantTable(const StudyData& study);
 Table acceptanceTable(const StudyData& study); ///< one row per measurement
 Table layerTable(const RunRecord& run);        ///< one row per layer
 Table figureTable(const Figure& figure);       ///< the table twin of a figure
+
+/// One row per matched cell: the variants' acceptance, the differences in percentage points with
+/// their 95 % bootstrap intervals, the verdict at +-0.5 points, recovery, throughput.
+Table matchedTable(const StudyCells& cells);
+/// Verdicts counted by family and converter, all together last; the paper's verdict beside.
+Table crossoverTable(const StudyCells& cells);
+/// The counts and verdicts that the paper published, for comparison; nothing of them is measured
+/// here.
+Table paperTable();
 
 [[nodiscard]] std::string cellText(const Cell& cell, const Column& column);
 [[nodiscard]] std::string toCsv(const Table& table); ///< full precision

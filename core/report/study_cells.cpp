@@ -1,0 +1,425 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "core/report/study_cells.h"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <cmath>
+#include <map>
+#include <numeric>
+#include <set>
+#include <tuple>
+
+#include <nlohmann/json.hpp>
+
+#include "core/evaluate/bootstrap.h"
+#include "core/report/report_text.h"
+
+namespace mla
+{
+
+namespace
+{
+
+using nlohmann::json;
+
+constexpr auto original = "original", converted = "converted", baseline = "partial-rope",
+               functional = "functional";
+constexpr double percent = 100;
+
+json parsed(const std::string& text)
+{
+    json value = json::parse(text, nullptr, /*allow_exceptions=*/false);
+    return value.is_object() ? value : json::object();
+}
+
+/// What two halves of one seed must share; a greedy measurement has no random numbers of its own.
+using Seed = std::tuple<std::uint64_t, std::string, std::uint64_t>; // run, calibration, measurement
+
+struct Row {
+    const AcceptanceRecord* record = nullptr;
+    const RunRecord* run = nullptr; ///< null: `original` without a run of its own
+    std::string variant;
+    std::string source;     ///< checkpoint the draft was made from; "" = not known
+    std::string conversion; ///< everything that decided the conversion, "" for the original
+    std::string budget;     ///< everything that decided the refinement but objective and rate
+    Seed seed;
+};
+
+/// Everything refinements of one conversion and budget share.
+struct Slot {
+    std::string source, converter, conversion, budget;
+    auto operator<=>(const Slot&) const = default;
+};
+
+/// How a row was measured.
+struct Measuring {
+    std::string target, backend, task, protocol; ///< protocol: as shown, and what is not shown
+    auto operator<=>(const Measuring&) const = default;
+};
+
+std::string conversionKey(const StudyData& study, const std::string& id)
+{
+    const RunRecord* run = study.findRun(id);
+    if (!run)
+        return id;
+    json settings = parsed(run->settingsJson);
+    settings.erase("compute"); // seed, threads, device
+    return settings.empty() ? id : run->checkpoint + settings.dump();
+}
+
+std::string budgetKey(const RunRecord& run)
+{
+    json settings = parsed(run.settingsJson);
+    json& refine = settings["refine"];
+    if (!refine.is_object())
+        return {};
+    refine.erase("objective");
+    refine.erase("learning_rate"); // each objective may have its best
+    return refine.dump();
+}
+
+/// The one checkpoint all drafts were made from, which an `original` without a run must be.
+std::string onlySource(const StudyData& study)
+{
+    std::set<std::string> sources;
+    for (const RunRecord& run : study.runs)
+        if (!run.checkpoint.empty())
+            sources.insert(run.checkpoint);
+    return sources.size() == 1 ? *sources.begin() : std::string();
+}
+
+Row describe(const StudyData& study, const AcceptanceRecord& record, const std::string& source)
+{
+    Row row;
+    row.record = &record;
+    row.run = study.findRun(record.run);
+    row.variant = row.run ? row.run->variant : record.run;
+    row.source = row.run ? row.run->checkpoint : source;
+    const std::uint64_t measured = record.temperature > 0 ? record.seed : 0;
+    if (!row.run || row.variant == original)
+        return row;
+    const bool refined = row.variant != converted;
+    row.conversion = conversionKey(study, refined ? row.run->parent : row.run->id);
+    if (refined)
+        row.budget = budgetKey(*row.run);
+    row.seed = {row.run->seed, row.run->calibration, measured};
+    return row;
+}
+
+std::string lengthText(const json& settings)
+{
+    std::string text;
+    const auto add = [&](const char* key, const std::string& before, const std::string& after) {
+        if (const auto it = settings.find(key); it != settings.end() && it->is_number())
+            text += before + exactText(it->get<double>()) + after;
+    };
+    add("top_k", ", top-k ", "");
+    add("top_p", ", top-p ", "");
+    add("max_new_tokens", ", ", " new tokens");
+    if (settings.value("min_new_tokens", json()) != 0)
+        add("min_new_tokens", ", at least ", "");
+    add("max_prompt_tokens", ", prompts of ", "");
+    return text;
+}
+
+std::string protocolText(const AcceptanceRecord& record)
+{
+    const std::string sampling =
+        record.temperature > 0 ? "T = " + exactText(record.temperature) : "greedy";
+    return "k = " + std::to_string(record.k) + ", " + record.method + ", " + sampling +
+           lengthText(parsed(record.settingsJson)) + (record.chatTemplate ? ", chat template" : "");
+}
+
+Measuring measuringOf(const AcceptanceRecord& record)
+{
+    return {record.target, record.backend, record.task, protocolText(record)};
+}
+
+std::string limitOf(const AcceptanceRecord& record)
+{
+    return parsed(record.settingsJson).value("limit", json()).dump();
+}
+
+/// Prompts of a row as its steps show them; one whose text is a single token leaves no step.
+int promptsSeen(const AcceptanceRecord& record)
+{
+    return record.prompt.empty() ? 0 : 1 + *std::ranges::max_element(record.prompt);
+}
+
+/// Rows of one cell that took equally many prompts of a task have as many as any of them shows.
+using PromptCounts = std::map<std::string, int>; // by limit
+int promptsOf(const AcceptanceRecord& record, const PromptCounts& counts)
+{
+    return counts.at(limitOf(record));
+}
+
+using Rows = std::vector<const Row*>;
+
+MeasuredVariant pool(const CellKey& key, const std::string& variant, const Rows& rows,
+                     const PromptCounts& counts)
+{
+    MeasuredVariant out{key, variant, 0, {}, {}};
+    for (const Row* row : rows) {
+        const AcceptanceRecord& record = *row->record;
+        out.prompts = std::max(out.prompts, promptsOf(record, counts));
+        const std::size_t steps =
+            std::min({record.prompt.size(), record.drafted.size(), record.accepted.size()});
+        for (std::size_t i = 0; i < steps; ++i)
+            out.steps.push_back({record.prompt[i], record.drafted[i], record.accepted[i]});
+        if (record.tokensPerSecond)
+            out.tokensPerSecond.push_back(*record.tokensPerSecond);
+    }
+    return out;
+}
+
+double rateOf(const AcceptanceRecord& record)
+{
+    PromptSums sums;
+    for (std::size_t i = 0; i < std::min(record.drafted.size(), record.accepted.size()); ++i)
+        sums.add({0, record.drafted[i], record.accepted[i]});
+    return sums.rate();
+}
+
+std::set<Seed> seedsOf(const Rows& rows)
+{
+    std::set<Seed> seeds;
+    for (const Row* row : rows)
+        seeds.insert(row->seed);
+    return seeds;
+}
+
+void keep(Rows& rows, const std::set<Seed>& seeds)
+{
+    std::erase_if(rows, [&seeds](const Row* row) { return !seeds.contains(row->seed); });
+}
+
+std::optional<double> sampleSd(const std::vector<double>& values)
+{
+    if (values.size() < 2)
+        return std::nullopt;
+    const auto count = static_cast<double>(values.size());
+    const double mean = std::accumulate(values.begin(), values.end(), 0.0) / count;
+    double squares = 0;
+    for (const double value : values)
+        squares += (value - mean) * (value - mean);
+    return std::sqrt(squares / (count - 1));
+}
+
+/// The rows of one slot and one way of measuring, by variant.
+class CellRows
+{
+public:
+    void add(const Row& row) { m_rows[row.variant].push_back(&row); }
+    [[nodiscard]] bool complete() const
+    {
+        return m_rows.contains(baseline) && m_rows.contains(functional);
+    }
+    /// Keeps the seeds both halves have; false if there is none.
+    bool matchSeeds()
+    {
+        const std::set<Seed> base = seedsOf(m_rows[baseline]), own = seedsOf(m_rows[functional]);
+        std::ranges::set_intersection(base, own, std::inserter(m_seeds, m_seeds.end()));
+        keep(m_rows[baseline], m_seeds);
+        keep(m_rows[functional], m_seeds);
+        return !m_seeds.empty();
+    }
+    [[nodiscard]] StudyCell described(const std::string& protocol) const
+    {
+        const Row& own = *m_rows.at(functional).front();
+        StudyCell cell;
+        cell.draft = draftLabel(*own.run);
+        cell.functionalRun = own.record->run;
+        cell.protocol = protocol;
+        cell.seeds = static_cast<int>(m_seeds.size());
+        cell.sd = sampleSd(deltas());
+        return cell;
+    }
+    [[nodiscard]] std::vector<MeasuredVariant> measured(const CellKey& key) const
+    {
+        PromptCounts counts;
+        for (const auto& [variant, rows] : m_rows)
+            for (const Row* row : rows) {
+                int& count = counts[limitOf(*row->record)];
+                count = std::max(count, promptsSeen(*row->record));
+            }
+        std::vector<MeasuredVariant> all;
+        for (const auto& [variant, rows] : m_rows)
+            all.push_back(pool(key, variant, rows, counts));
+        return all;
+    }
+
+private:
+    /// Functional - partial-rope of each seed, pp.
+    [[nodiscard]] std::vector<double> deltas() const
+    {
+        std::map<Seed, std::array<double, 2>> rates;
+        for (const Row* row : m_rows.at(baseline))
+            rates[row->seed][0] = rateOf(*row->record);
+        for (const Row* row : m_rows.at(functional))
+            rates[row->seed][1] = rateOf(*row->record);
+        std::vector<double> deltas;
+        for (const auto& [seed, pair] : rates)
+            deltas.push_back(percent * (pair[1] - pair[0]));
+        return deltas;
+    }
+
+    std::map<std::string, Rows> m_rows;
+    std::set<Seed> m_seeds;
+};
+
+bool belongsTo(const Row& row, const Slot& slot)
+{
+    if (row.source != slot.source || row.source.empty())
+        return false;
+    if (row.variant == original)
+        return true;
+    if (row.conversion != slot.conversion || row.run->converter != slot.converter)
+        return false;
+    return row.variant == converted || row.budget == slot.budget;
+}
+
+/// A refinement of a conversion; one of a refined draft had more training than its neighbours.
+bool opensSlot(const StudyData& study, const Row& row)
+{
+    if (row.variant != baseline && row.variant != functional)
+        return false;
+    const RunRecord* parent = study.findRun(row.run->parent);
+    return !parent || parent->variant == converted;
+}
+
+/// Cell keys are texts: two ways that read alike get a number.
+class UniqueTexts
+{
+public:
+    std::string operator()(const std::string& text, const std::string& exact)
+    {
+        std::vector<std::string>& seen = m_seen[text];
+        auto it = std::ranges::find(seen, exact);
+        if (it == seen.end())
+            it = seen.insert(seen.end(), exact);
+        const auto number = it - seen.begin() + 1;
+        return number == 1 ? text : text + " #" + std::to_string(number);
+    }
+
+private:
+    std::map<std::string, std::vector<std::string>> m_seen;
+};
+
+std::string stepsText(const std::string& budget)
+{
+    const json settings = parsed(budget);
+    const auto steps = settings.find("steps");
+    return steps != settings.end() && steps->is_number_integer()
+               ? ", " + std::to_string(steps->get<std::int64_t>()) + " steps"
+               : std::string();
+}
+
+struct Gathered {
+    std::vector<MeasuredVariant> measured;
+    std::map<CellKey, StudyCell> described;
+    std::vector<CellKey> unmatched;
+};
+
+void addSlot(const StudyData& study, const std::vector<Row>& rows, const Slot& slot,
+             UniqueTexts& texts, Gathered& gathered)
+{
+    std::map<Measuring, CellRows> cells;
+    std::string draft;
+    for (const Row& row : rows) {
+        if (!belongsTo(row, slot))
+            continue;
+        if (row.variant == functional && draft.empty())
+            draft = draftLabel(*row.run);
+        if (row.variant == original || row.variant == converted || opensSlot(study, row))
+            cells[measuringOf(*row.record)].add(row);
+    }
+    const std::string what = texts(draft + stepsText(slot.budget), slot.conversion + slot.budget);
+    for (auto& [how, cell] : cells) {
+        if (!cell.complete())
+            continue;
+        const CellKey key = {slot.source + ">" + how.target,
+                             familyOf(study, slot.source),
+                             slot.converter,
+                             how.backend,
+                             how.task,
+                             what + ", " + how.protocol};
+        if (!cell.matchSeeds()) {
+            gathered.unmatched.push_back(key);
+            continue;
+        }
+        gathered.described[key] = cell.described(how.protocol);
+        std::ranges::move(cell.measured(key), std::back_inserter(gathered.measured));
+    }
+}
+
+Gathered gather(const StudyData& study)
+{
+    const std::string source = onlySource(study);
+    std::vector<Row> rows;
+    std::set<Slot> slots;
+    for (const AcceptanceRecord& record : study.acceptance) {
+        Row row = describe(study, record, source);
+        if (row.run || row.variant == original)
+            rows.push_back(std::move(row));
+    }
+    for (const Row& row : rows)
+        if (opensSlot(study, row))
+            slots.insert({row.source, row.run->converter, row.conversion, row.budget});
+    Gathered gathered;
+    UniqueTexts texts;
+    for (const Slot& slot : slots)
+        addSlot(study, rows, slot, texts, gathered);
+    return gathered;
+}
+
+} // namespace
+
+std::string familyOf(const StudyData& study, const std::string& checkpoint)
+{
+    const auto found = std::ranges::find(study.checkpoints, checkpoint, &CheckpointRecord::id);
+    if (found == study.checkpoints.end())
+        return checkpoint;
+    const json type = parsed(found->configJson).value("model_type", json());
+    if (!type.is_string())
+        return checkpoint;
+    const std::string name = type.get<std::string>();
+    const auto generation = std::ranges::find_if(
+        name, [](unsigned char c) { return std::isdigit(c) != 0 || c == '_' || c == '-'; });
+    return {name.begin(), generation};
+}
+
+StudyCells studyCells(const StudyData& study, std::uint64_t seed)
+{
+    Gathered gathered = gather(study);
+    StudyCells out{{}, std::move(gathered.unmatched)};
+    std::map<CellKey, MatchedCell> overConverted;
+    for (MatchedCell& cell : matchedCells(gathered.measured, converted, seed))
+        overConverted[cell.key] = std::move(cell);
+    std::map<CellKey, int> prompts;
+    for (const MeasuredVariant& variant : gathered.measured)
+        if (variant.variant == functional)
+            prompts[variant.cell] = variant.prompts;
+    for (MatchedCell& cell : matchedCells(gathered.measured, baseline, seed, &out.unmatched)) {
+        StudyCell described = std::move(gathered.described.at(cell.key));
+        described.prompts = prompts.at(cell.key);
+        if (const auto over = overConverted.find(cell.key); over != overConverted.end()) {
+            described.overConverted = over->second.deltaPp;
+            described.overConvertedLow = over->second.deltaLow;
+            described.overConvertedHigh = over->second.deltaHigh;
+        }
+        described.cell = std::move(cell);
+        out.cells.push_back(std::move(described));
+    }
+    return out;
+}
+
+MatchedSummary StudyCells::summary() const
+{
+    std::vector<MatchedCell> matched;
+    for (const StudyCell& cell : cells)
+        matched.push_back(cell.cell);
+    return summarize(matched);
+}
+
+} // namespace mla
