@@ -97,6 +97,28 @@ std::vector<AcceptanceGroup> acceptanceGroups(const StudyData& study)
     return groups;
 }
 
+std::string draftName(const AcceptanceGroup& group, const DraftRows& draft)
+{
+    const auto same = std::ranges::count(group.drafts, draft.variant, &DraftRows::variant);
+    return same > 1 && draft.run ? runLabel(*draft.run) : draft.variant;
+}
+
+GroupName nameOf(const AcceptanceGroup& group, const std::vector<AcceptanceGroup>& all)
+{
+    const std::string k = std::to_string(group.protocol.k);
+    const std::string converter =
+        group.converter.empty() ? std::string("original") : group.converter;
+    GroupName name{fileStem(converter) + "-k" + k, converterLabel(converter) + ", drafts of " + k};
+    const auto sameK = std::ranges::count_if(all, [&group](const AcceptanceGroup& other) {
+        return other.converter == group.converter && other.protocol.k == group.protocol.k;
+    });
+    if (sameK > 1) {
+        name.id += "-" + fileStem(group.protocol.target + "-" + group.protocol.method);
+        name.title += ", " + group.protocol.target + ", " + group.protocol.method;
+    }
+    return name;
+}
+
 AcceptanceRows rowsOf(const StudyData& study, const std::string& run)
 {
     AcceptanceRows rows;

@@ -41,6 +41,15 @@ struct AcceptanceGroup {
 /// Sorted by converter in the order of the study's runs, then by protocol.
 [[nodiscard]] std::vector<AcceptanceGroup> acceptanceGroups(const StudyData& study);
 
+/// A name for the group in ids and titles: longer only if the study holds several protocols of a k.
+struct GroupName {
+    std::string id, title;
+};
+[[nodiscard]] GroupName nameOf(const AcceptanceGroup& group,
+                               const std::vector<AcceptanceGroup>& all);
+/// The variant alone, unless two drafts of the group share it.
+[[nodiscard]] std::string draftName(const AcceptanceGroup& group, const DraftRows& draft);
+
 /// All rows of a run ("original" for the unconverted draft).
 [[nodiscard]] AcceptanceRows rowsOf(const StudyData& study, const std::string& run);
 /// Raw steps of all rows; prompts of different rows stay different prompts.

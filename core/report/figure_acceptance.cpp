@@ -14,33 +14,6 @@ namespace
 
 constexpr double percent = 100;
 
-/// The variant alone, unless two drafts of a figure share it.
-std::string draftName(const AcceptanceGroup& group, const DraftRows& draft)
-{
-    const auto same = std::ranges::count(group.drafts, draft.variant, &DraftRows::variant);
-    return same > 1 && draft.run ? runLabel(*draft.run) : draft.variant;
-}
-
-/// A name for the group in ids and titles: longer only if the study holds several protocols of a k.
-struct GroupName {
-    std::string id, title;
-};
-GroupName nameOf(const AcceptanceGroup& group, const std::vector<AcceptanceGroup>& all)
-{
-    const std::string k = std::to_string(group.protocol.k);
-    const std::string converter =
-        group.converter.empty() ? std::string("original") : group.converter;
-    GroupName name{fileStem(converter) + "-k" + k, converterLabel(converter) + ", drafts of " + k};
-    const auto sameK = std::ranges::count_if(all, [&group](const AcceptanceGroup& other) {
-        return other.converter == group.converter && other.protocol.k == group.protocol.k;
-    });
-    if (sameK > 1) {
-        name.id += "-" + fileStem(group.protocol.target + "-" + group.protocol.method);
-        name.title += ", " + group.protocol.target + ", " + group.protocol.method;
-    }
-    return name;
-}
-
 std::vector<std::string> tasksOf(const AcceptanceGroup& group)
 {
     AcceptanceRows rows;

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "core/report/report_text.h"
+#include "core/report/study_cells.h"
 
 namespace mla
 {
@@ -76,9 +77,14 @@ void makeIdsUnique(std::vector<Figure>& figures)
 
 std::vector<Figure> allFigures(const StudyData& study)
 {
-    std::vector<Figure> figures = acceptanceByTask(study);
-    for (Figure& figure : acceptanceByPosition(study))
-        add(figures, std::move(figure));
+    std::vector<Figure> figures;
+    const StudyCells cells = studyCells(study);
+    for (const std::vector<Figure>& each :
+         {acceptanceByTask(study), matchedDeltas(cells), std::vector<Figure>{crossoverGrid(cells)},
+          acceptanceByPosition(study), acceptedLengths(study), acceptanceAgainstFidelity(study),
+          speedAgainstAcceptance(study)})
+        for (const Figure& figure : each)
+            add(figures, figure);
     addComparisons(figures, study);
     for (const RunRecord& run : study.runs) {
         add(figures, layerErrors(run));

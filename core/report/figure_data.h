@@ -11,6 +11,8 @@
 namespace mla
 {
 
+struct StudyCells;
+
 struct Axis {
     std::string label; ///< "Optimizer step", "Relative error"
     std::string unit;  ///< "tokens", "%", "" when dimensionless
@@ -33,7 +35,13 @@ struct Heatmap {
     int rows = 0, columns = 0;
     std::vector<double> values;
     std::string valueLabel, valueUnit;
-    bool diverging = false; ///< centred at 0
+    bool diverging = false;              ///< centred at 0
+    std::vector<std::string> texts = {}; ///< written into the cells, as many as values, or empty
+};
+
+/// Values between which nothing is said to have changed.
+struct Band {
+    double low = 0, high = 0;
 };
 
 struct Figure {
@@ -43,6 +51,7 @@ struct Figure {
     std::vector<Series> series;
     std::optional<Heatmap> heatmap;
     std::optional<double> verticalMark; ///< x of a marked position (the rank line)
+    std::optional<Band> horizontalBand; ///< of y
     std::string caption;                ///< one sentence with the numbers
 };
 
@@ -65,6 +74,17 @@ Figure ropeDistance(const RunRecord& run, std::optional<LayerIndex> layer);
 std::vector<Figure> acceptanceByTask(const StudyData& study);
 /// Conditional and cumulative acceptance per draft position.
 std::vector<Figure> acceptanceByPosition(const StudyData& study);
+/// Share of steps (%) by accepted length, variants side by side; one figure per converter and k.
+std::vector<Figure> acceptedLengths(const StudyData& study);
+/// Acceptance rate (%) against the mean relative error of the attention blocks: a point per draft
+/// and task; one figure per way of measuring.
+std::vector<Figure> acceptanceAgainstFidelity(const StudyData& study);
+/// Tokens per second against acceptance rate (%), likewise.
+std::vector<Figure> speedAgainstAcceptance(const StudyData& study);
+/// Functional - partial-rope in percentage points with the band of +-0.5; one figure per pair.
+std::vector<Figure> matchedDeltas(const StudyCells& cells);
+/// Family x converter: mean difference, verdict and counts.
+Figure crossoverGrid(const StudyCells& cells);
 
 /// Every figure a report holds, in reading order; those without data are left out.
 std::vector<Figure> allFigures(const StudyData& study);

@@ -185,8 +185,9 @@ void heatmapTable(Table& table, const Figure& figure)
                      {figure.x.label, figure.x.unit, 0},
                      {map.valueLabel, map.valueUnit, figureDecimals}};
     for (std::size_t i = 0; i < map.values.size(); ++i) {
-        const auto cell = static_cast<std::int64_t>(i);
-        table.rows.push_back({cell / map.columns, cell % map.columns, map.values[i]});
+        const auto cell = static_cast<int>(i);
+        table.rows.push_back({positionCell(figure.y, cell / map.columns),
+                              positionCell(figure.x, cell % map.columns), map.values[i]});
     }
 }
 

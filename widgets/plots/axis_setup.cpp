@@ -155,6 +155,9 @@ DataExtent dataExtent(const Figure& figure)
             for (const double y : *bound)
                 widen(extent.yLow, extent.yHigh, y, figure.y.logarithmic);
     }
+    if (figure.horizontalBand)
+        for (const double y : {figure.horizontalBand->low, figure.horizontalBand->high})
+            widen(extent.yLow, extent.yHigh, y, figure.y.logarithmic);
     return extent;
 }
 

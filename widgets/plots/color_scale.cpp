@@ -34,8 +34,8 @@ QCPColorGradient viridisGradient()
 
 QCPColorGradient divergingGradient()
 {
-    return gradientOf<9>({0xFF08306B, 0xFF2166AC, 0xFF5B9BCB, 0xFFB0D2E7, 0xFFF7F7F5, 0xFFF6CFA0,
-                          0xFFE4913B, 0xFFB35806, 0xFF6B3002});
+    return gradientOf<9>({0xFF6B3002, 0xFFB35806, 0xFFE4913B, 0xFFF6CFA0, 0xFFF7F7F5, 0xFFB0D2E7,
+                          0xFF5B9BCB, 0xFF2166AC, 0xFF08306B});
 }
 
 } // namespace mla::ui

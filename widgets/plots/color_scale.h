@@ -9,7 +9,7 @@ namespace mla::ui
 
 /// Dark blue to yellow, lightness rising evenly (viridis of Smith and van der Walt).
 [[nodiscard]] QCPColorGradient viridisGradient();
-/// Blue, near white in the middle, orange-brown: for values around 0.
+/// Orange-brown below 0, near white at 0, blue above it: gains are blue everywhere.
 [[nodiscard]] QCPColorGradient divergingGradient();
 
 } // namespace mla::ui

@@ -7,6 +7,7 @@
 #include "widgets/plots/axis_setup.h"
 #include "widgets/plots/color_scale.h"
 #include "widgets/plots/figure_painter.h"
+#include "widgets/plots/pens.h"
 
 namespace mla::ui
 {
@@ -132,6 +133,7 @@ void FigurePainter::addHeatmap()
     addScale(range, gradient, axis, false);
     m_map->setGradient(gradient);
     m_map->setDataRange(range);
+    addCellTexts();
     m_plot->xAxis->setSubTicks(false);
     m_plot->yAxis->setSubTicks(false);
 }
@@ -168,6 +170,41 @@ void FigurePainter::addMark()
     // Spectra fall from left to right: below and left of the mark nothing is drawn.
     label->setPositionAlignment(Qt::AlignBottom | Qt::AlignRight);
     label->position->setCoords(x, 0.99);
+}
+
+void FigurePainter::addHorizontalBand()
+{
+    if (!m_figure.horizontalBand)
+        return;
+    auto* band = new QCPItemRect(m_plot);
+    band->setLayer(QStringLiteral("background"));
+    band->setPen(Qt::NoPen);
+    band->setBrush(withAlpha(m_style.theme.mutedText, m_style.theme.dark ? 70 : 55));
+    for (QCPItemPosition* corner : {band->topLeft, band->bottomRight}) {
+        corner->setTypeX(QCPItemPosition::ptAxisRectRatio);
+        corner->setTypeY(QCPItemPosition::ptPlotCoords);
+    }
+    band->topLeft->setCoords(0, m_figure.horizontalBand->high);
+    band->bottomRight->setCoords(1, m_figure.horizontalBand->low);
+}
+
+/// Black or white, whichever the cell's colour sets off better.
+void FigurePainter::addCellTexts()
+{
+    const Heatmap& map = *m_figure.heatmap;
+    QCPColorGradient gradient = m_map->gradient();
+    for (std::size_t i = 0; i < std::min(map.texts.size(), map.values.size()); ++i) {
+        const auto cell = static_cast<int>(i);
+        const QColor back = std::isfinite(map.values[i])
+                                ? QColor::fromRgb(gradient.color(map.values[i], m_map->dataRange()))
+                                : gradient.nanColor();
+        auto* text = new QCPItemText(m_plot);
+        text->setText(QString::fromStdString(map.texts[i]));
+        text->setFont(scaledFont(1, false));
+        text->setColor(contrastRatio(back, Qt::white) > contrastRatio(back, Qt::black) ? Qt::white
+                                                                                       : Qt::black);
+        text->position->setCoords(cell % map.columns, cell / map.columns);
+    }
 }
 
 void FigurePainter::addLegend()

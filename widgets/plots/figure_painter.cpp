@@ -73,6 +73,7 @@ void FigurePainter::build(const Figure& figure, const PaintStyle& style)
     if (m_layerScale)
         addLayerScale();
     addMark();
+    addHorizontalBand();
     addLegend();
     addTitle();
     setFullRange();
@@ -140,10 +141,12 @@ void FigurePainter::chooseColors()
         if (drawn.color.isValid()) {
             const int use = uses[series.role]++;
             drawn.dash = kDashes[static_cast<std::size_t>(use) % kDashes.size()];
+            drawn.shape = use;
         } else if (m_layerScale && series.layer) {
             drawn.color =
                 layerColor(static_cast<double>(*series.layer) / highest, m_style.theme.dark);
         } else {
+            drawn.shape = unnamed;
             drawn.color = seriesColor(unnamed++, m_style.theme.dark);
         }
         m_drawn.push_back(std::move(drawn));

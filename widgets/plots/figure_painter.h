@@ -59,6 +59,7 @@ private:
     struct Drawn {
         QColor color;
         Qt::PenStyle dash = Qt::SolidLine;
+        int shape = 0; ///< of the markers of a series of points
         std::unique_ptr<CurveData> data;
         QCPGraph* graph = nullptr;    ///< the curve
         QCPGraph* smooth = nullptr;   ///< its average, only while smoothing
@@ -74,6 +75,8 @@ private:
     void addNote();
     void addLegend();
     void addMark();
+    void addHorizontalBand();
+    void addCellTexts();
     void addSeries(int index);
     void addLine(int index);
     void addBars(int index, QCPBarsGroup* group);

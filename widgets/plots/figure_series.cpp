@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // FigurePainter's series: curves, bars, intervals, and how each looks.
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "widgets/plots/figure_painter.h"
@@ -12,6 +13,14 @@ namespace
 {
 
 constexpr double kGroupWidth = 0.8; // of the distance between two groups of bars
+
+QCPScatterStyle::ScatterShape pointShape(int index)
+{
+    constexpr std::array shapes{QCPScatterStyle::ssDisc, QCPScatterStyle::ssSquare,
+                                QCPScatterStyle::ssTriangle, QCPScatterStyle::ssDiamond,
+                                QCPScatterStyle::ssTriangleInverted};
+    return shapes[static_cast<std::size_t>(index) % shapes.size()];
+}
 
 } // namespace
 
@@ -140,8 +149,9 @@ void FigurePainter::styleSeries(int index)
     if (smooth)
         drawn.smooth->setPen(penOf(color, width * 1.3, drawn.dash));
     const double disc = pt(2.2 + m_style.linePt * 1.6);
-    const QCPScatterStyle marker(QCPScatterStyle::ssDisc, color, color, disc);
     const bool points = series.kind == Series::Kind::Points;
+    const QCPScatterStyle marker(points ? pointShape(drawn.shape) : QCPScatterStyle::ssDisc, color,
+                                 color, disc);
     const bool marked = points || (!smooth && !m_layerScale && drawn.data->size() <= kMostMarkers);
     drawn.graph->setScatterStyle(marked ? marker : QCPScatterStyle::ssNone);
     drawn.isolated->setScatterStyle(marker);

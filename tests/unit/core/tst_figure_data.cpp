@@ -4,6 +4,8 @@
 #include <set>
 
 #include "core/report/figure_data.h"
+#include "core/report/study_cells.h"
+#include "tests/support/matched_study.h"
 #include "tests/support/sample_study.h"
 
 #include <QTest>
@@ -42,6 +44,11 @@ private Q_SLOTS:
     void acceptanceTasks();
     void protocolsAreNotPooled();
     void acceptancePositions();
+    void acceptedLengthsAreShares();
+    void fidelityMeetsAcceptance();
+    void speedMeetsAcceptance();
+    void matchedDifferences();
+    void crossover();
     void wholeReport();
     void emptyStudy();
 
@@ -211,6 +218,85 @@ void TestFigureData::acceptancePositions()
     QVERIFY(close(figures[1].series[2].y[1], 200.0 / 3));
     // `converted` accepts [1, 0]: position 2 is never reached.
     QVERIFY(std::isnan(figures[1].series[1].y[2]));
+}
+
+void TestFigureData::acceptedLengthsAreShares()
+{
+    const std::vector<Figure> figures = acceptedLengths(test::sampleStudy());
+    QCOMPARE(figures.size(), std::size_t{1});
+    QCOMPARE(figures.front().id, std::string("lengths-transmla-k3"));
+    // Of the functional draft's six steps [3,0,1,2] and [3,3].
+    const Series& functional = figures.front().series.at(2);
+    QCOMPARE(functional.role, std::string("functional"));
+    QCOMPARE(functional.x, (std::vector<double>{0, 1, 2, 3}));
+    QVERIFY(close(functional.y[0], 100.0 / 6) && close(functional.y[3], 50));
+    QVERIFY(contains(figures.front().caption, "functional 3.00"));
+}
+
+void TestFigureData::fidelityMeetsAcceptance()
+{
+    StudyData study = test::sampleStudy();
+    const std::vector<Figure> figures = acceptanceAgainstFidelity(study);
+    QCOMPARE(figures.size(), std::size_t{1});
+    const Figure& figure = figures.front();
+    QCOMPARE(figure.series.size(), std::size_t{3});
+    QCOMPARE(figure.series[0].x, std::vector<double>{0}); // the original's error, by definition
+    QCOMPARE(figure.series[2].name, std::string("functional, TransMLA"));
+    QVERIFY(figure.series[2].kind == Series::Kind::Points);
+    // Mean of .25 and .35; 6 of 12 tokens on one task, 6 of 6 on the other.
+    QVERIFY(close(figure.series[2].x[0], .3) && close(figure.series[2].x[1], .3));
+    QCOMPARE(figure.series[2].y, (std::vector<double>{50, 100}));
+    std::erase_if(study.acceptance, [](const auto& row) { return row.run != "original"; });
+    QVERIFY(acceptanceAgainstFidelity(study).empty());
+}
+
+void TestFigureData::speedMeetsAcceptance()
+{
+    const std::vector<Figure> figures = speedAgainstAcceptance(test::sampleStudy());
+    QCOMPARE(figures.size(), std::size_t{1});
+    QCOMPARE(figures.front().series.size(), std::size_t{1});
+    QCOMPARE(figures.front().series[0].x, std::vector<double>{100});
+    QCOMPARE(figures.front().series[0].y, std::vector<double>{10.5});
+    QVERIFY(speedAgainstAcceptance(test::matchedStudy()).empty());
+}
+
+void TestFigureData::matchedDifferences()
+{
+    const std::vector<Figure> figures = matchedDeltas(studyCells(test::matchedStudy()));
+    QCOMPARE(figures.size(), std::size_t{1});
+    const Figure& figure = figures.front();
+    QCOMPARE(figure.id, std::string("matched-small-large"));
+    QCOMPARE(figure.x.categories, (std::vector<std::string>{"chat", "code"}));
+    QVERIFY(figure.horizontalBand && figure.horizontalBand->low == -.5 &&
+            figure.horizontalBand->high == .5);
+    QCOMPARE(figure.series.size(), std::size_t{2});
+    QCOMPARE(figure.series[0].name, std::string("MHA2MLA 4+2"));
+    QVERIFY(close(figure.series[0].y[0], 10) && close(figure.series[0].y[1], -10));
+    QVERIFY(close(figure.series[1].y[0], 0) && close(figure.series[1].y[1], 20));
+    QVERIFY(close(figure.series[1].low[1], 20) && close(figure.series[1].high[1], 20));
+    QVERIFY(contains(figure.caption, "4 matched cells: 2 gain, 1 unchanged, 1 decline"));
+    StudyData twice = test::matchedStudy();
+    for (AcceptanceRecord row : test::matchedStudy().acceptance) {
+        row.id += "|hf";
+        row.backend = "hf";
+        twice.put(row);
+    }
+    const std::vector<Figure> both = matchedDeltas(studyCells(twice));
+    QCOMPARE(both.front().series.size(), std::size_t{4});
+    QCOMPARE(both.front().series[0].name, std::string("MHA2MLA 4+2, hf"));
+}
+
+void TestFigureData::crossover()
+{
+    const Figure figure = crossoverGrid(studyCells(test::matchedStudy()));
+    QVERIFY(figure.heatmap && figure.heatmap->diverging);
+    QCOMPARE(figure.x.categories, (std::vector<std::string>{"MHA2MLA", "TransMLA"}));
+    QCOMPARE(figure.y.categories, (std::vector<std::string>{"qwen"}));
+    QVERIFY(close(figure.heatmap->values[0], 0) && close(figure.heatmap->values[1], 10));
+    QCOMPARE(figure.heatmap->texts[0], std::string("mixed\n+1  =0  −1\nmean 0.0 pp"));
+    QCOMPARE(figure.heatmap->texts[1], std::string("mixed\n+1  =1  −0\nmean +10.0 pp"));
+    QVERIFY(contains(figure.caption, "The paper published 37, 26 and 1 of 64"));
+    QVERIFY(!crossoverGrid(StudyCells{}).heatmap);
 }
 
 void TestFigureData::wholeReport()
