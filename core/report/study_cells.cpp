@@ -3,16 +3,13 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
 #include <cmath>
 #include <map>
 #include <numeric>
 #include <set>
-#include <tuple>
-
-#include <nlohmann/json.hpp>
 
 #include "core/evaluate/bootstrap.h"
+#include "core/report/cell_rows.h"
 #include "core/report/report_text.h"
 
 namespace mla
@@ -21,125 +18,9 @@ namespace mla
 namespace
 {
 
-using nlohmann::json;
-
 constexpr auto original = "original", converted = "converted", baseline = "partial-rope",
                functional = "functional";
 constexpr double percent = 100;
-
-json parsed(const std::string& text)
-{
-    json value = json::parse(text, nullptr, /*allow_exceptions=*/false);
-    return value.is_object() ? value : json::object();
-}
-
-/// What two halves of one seed must share; a greedy measurement has no random numbers of its own.
-using Seed = std::tuple<std::uint64_t, std::string, std::uint64_t>; // run, calibration, measurement
-
-struct Row {
-    const AcceptanceRecord* record = nullptr;
-    const RunRecord* run = nullptr; ///< null: `original` without a run of its own
-    std::string variant;
-    std::string source;     ///< checkpoint the draft was made from; "" = not known
-    std::string conversion; ///< everything that decided the conversion, "" for the original
-    std::string budget;     ///< everything that decided the refinement but objective and rate
-    Seed seed;
-};
-
-/// Everything refinements of one conversion and budget share.
-struct Slot {
-    std::string source, converter, conversion, budget;
-    auto operator<=>(const Slot&) const = default;
-};
-
-/// How a row was measured.
-struct Measuring {
-    std::string target, backend, task, protocol; ///< protocol: as shown, and what is not shown
-    auto operator<=>(const Measuring&) const = default;
-};
-
-std::string conversionKey(const StudyData& study, const std::string& id)
-{
-    const RunRecord* run = study.findRun(id);
-    if (!run)
-        return id;
-    json settings = parsed(run->settingsJson);
-    settings.erase("compute"); // seed, threads, device
-    return settings.empty() ? id : run->checkpoint + settings.dump();
-}
-
-std::string budgetKey(const RunRecord& run)
-{
-    json settings = parsed(run.settingsJson);
-    json& refine = settings["refine"];
-    if (!refine.is_object())
-        return {};
-    refine.erase("objective");
-    refine.erase("learning_rate"); // each objective may have its best
-    return refine.dump();
-}
-
-/// The one checkpoint all drafts were made from, which an `original` without a run must be.
-std::string onlySource(const StudyData& study)
-{
-    std::set<std::string> sources;
-    for (const RunRecord& run : study.runs)
-        if (!run.checkpoint.empty())
-            sources.insert(run.checkpoint);
-    return sources.size() == 1 ? *sources.begin() : std::string();
-}
-
-Row describe(const StudyData& study, const AcceptanceRecord& record, const std::string& source)
-{
-    Row row;
-    row.record = &record;
-    row.run = study.findRun(record.run);
-    row.variant = row.run ? row.run->variant : record.run;
-    row.source = row.run ? row.run->checkpoint : source;
-    const std::uint64_t measured = record.temperature > 0 ? record.seed : 0;
-    if (!row.run || row.variant == original)
-        return row;
-    const bool refined = row.variant != converted;
-    row.conversion = conversionKey(study, refined ? row.run->parent : row.run->id);
-    if (refined)
-        row.budget = budgetKey(*row.run);
-    row.seed = {row.run->seed, row.run->calibration, measured};
-    return row;
-}
-
-std::string lengthText(const json& settings)
-{
-    std::string text;
-    const auto add = [&](const char* key, const std::string& before, const std::string& after) {
-        if (const auto it = settings.find(key); it != settings.end() && it->is_number())
-            text += before + exactText(it->get<double>()) + after;
-    };
-    add("top_k", ", top-k ", "");
-    add("top_p", ", top-p ", "");
-    add("max_new_tokens", ", ", " new tokens");
-    if (settings.value("min_new_tokens", json()) != 0)
-        add("min_new_tokens", ", at least ", "");
-    add("max_prompt_tokens", ", prompts of ", "");
-    return text;
-}
-
-std::string protocolText(const AcceptanceRecord& record)
-{
-    const std::string sampling =
-        record.temperature > 0 ? "T = " + exactText(record.temperature) : "greedy";
-    return "k = " + std::to_string(record.k) + ", " + record.method + ", " + sampling +
-           lengthText(parsed(record.settingsJson)) + (record.chatTemplate ? ", chat template" : "");
-}
-
-Measuring measuringOf(const AcceptanceRecord& record)
-{
-    return {record.target, record.backend, record.task, protocolText(record)};
-}
-
-std::string limitOf(const AcceptanceRecord& record)
-{
-    return parsed(record.settingsJson).value("limit", json()).dump();
-}
 
 /// Prompts of a row as its steps show them; one whose text is a single token leaves no step.
 int promptsSeen(const AcceptanceRecord& record)
@@ -154,20 +35,24 @@ int promptsOf(const AcceptanceRecord& record, const PromptCounts& counts)
     return counts.at(limitOf(record));
 }
 
-using Rows = std::vector<const Row*>;
+using Rows = std::vector<const CellRow*>;
 
 MeasuredVariant pool(const CellKey& key, const std::string& variant, const Rows& rows,
                      const PromptCounts& counts)
 {
     MeasuredVariant out{key, variant, 0, {}, {}};
-    for (const Row* row : rows) {
+    for (const CellRow* row : rows) {
         const AcceptanceRecord& record = *row->record;
         out.prompts = std::max(out.prompts, promptsOf(record, counts));
         const std::size_t steps =
             std::min({record.prompt.size(), record.drafted.size(), record.accepted.size()});
         for (std::size_t i = 0; i < steps; ++i)
-            out.steps.push_back({record.prompt[i], record.drafted[i], record.accepted[i]});
-        if (record.tokensPerSecond)
+            out.steps.push_back({record.prompt[i], record.drafted[i], record.accepted[i],
+                                 record.weight.empty() ? 1 : record.weight.at(i)});
+        if (!record.speeds.empty())
+            out.tokensPerSecond.insert(out.tokensPerSecond.end(), record.speeds.begin(),
+                                       record.speeds.end());
+        else if (record.tokensPerSecond)
             out.tokensPerSecond.push_back(*record.tokensPerSecond);
     }
     return out;
@@ -177,21 +62,22 @@ double rateOf(const AcceptanceRecord& record)
 {
     PromptSums sums;
     for (std::size_t i = 0; i < std::min(record.drafted.size(), record.accepted.size()); ++i)
-        sums.add({0, record.drafted[i], record.accepted[i]});
+        sums.add({0, record.drafted[i], record.accepted[i],
+                  record.weight.empty() ? 1 : record.weight.at(i)});
     return sums.rate();
 }
 
 std::set<Seed> seedsOf(const Rows& rows)
 {
     std::set<Seed> seeds;
-    for (const Row* row : rows)
+    for (const CellRow* row : rows)
         seeds.insert(row->seed);
     return seeds;
 }
 
 void keep(Rows& rows, const std::set<Seed>& seeds)
 {
-    std::erase_if(rows, [&seeds](const Row* row) { return !seeds.contains(row->seed); });
+    std::erase_if(rows, [&seeds](const CellRow* row) { return !seeds.contains(row->seed); });
 }
 
 std::optional<double> sampleSd(const std::vector<double>& values)
@@ -210,7 +96,7 @@ std::optional<double> sampleSd(const std::vector<double>& values)
 class CellRows
 {
 public:
-    void add(const Row& row) { m_rows[row.variant].push_back(&row); }
+    void add(const CellRow& row) { m_rows[row.variant].push_back(&row); }
     [[nodiscard]] bool complete() const
     {
         return m_rows.contains(baseline) && m_rows.contains(functional);
@@ -226,7 +112,7 @@ public:
     }
     [[nodiscard]] StudyCell described(const std::string& protocol) const
     {
-        const Row& own = *m_rows.at(functional).front();
+        const CellRow& own = *m_rows.at(functional).front();
         StudyCell cell;
         cell.draft = draftLabel(*own.run);
         cell.functionalRun = own.record->run;
@@ -239,7 +125,7 @@ public:
     {
         PromptCounts counts;
         for (const auto& [variant, rows] : m_rows)
-            for (const Row* row : rows) {
+            for (const CellRow* row : rows) {
                 int& count = counts[limitOf(*row->record)];
                 count = std::max(count, promptsSeen(*row->record));
             }
@@ -254,9 +140,9 @@ private:
     [[nodiscard]] std::vector<double> deltas() const
     {
         std::map<Seed, std::array<double, 2>> rates;
-        for (const Row* row : m_rows.at(baseline))
+        for (const CellRow* row : m_rows.at(baseline))
             rates[row->seed][0] = rateOf(*row->record);
-        for (const Row* row : m_rows.at(functional))
+        for (const CellRow* row : m_rows.at(functional))
             rates[row->seed][1] = rateOf(*row->record);
         std::vector<double> deltas;
         for (const auto& [seed, pair] : rates)
@@ -268,7 +154,7 @@ private:
     std::set<Seed> m_seeds;
 };
 
-bool belongsTo(const Row& row, const Slot& slot)
+bool belongsTo(const CellRow& row, const Slot& slot)
 {
     if (row.source != slot.source || row.source.empty())
         return false;
@@ -280,7 +166,7 @@ bool belongsTo(const Row& row, const Slot& slot)
 }
 
 /// A refinement of a conversion; one of a refined draft had more training than its neighbours.
-bool opensSlot(const StudyData& study, const Row& row)
+bool opensSlot(const StudyData& study, const CellRow& row)
 {
     if (row.variant != baseline && row.variant != functional)
         return false;
@@ -306,27 +192,18 @@ private:
     std::map<std::string, std::vector<std::string>> m_seen;
 };
 
-std::string stepsText(const std::string& budget)
-{
-    const json settings = parsed(budget);
-    const auto steps = settings.find("steps");
-    return steps != settings.end() && steps->is_number_integer()
-               ? ", " + std::to_string(steps->get<std::int64_t>()) + " steps"
-               : std::string();
-}
-
 struct Gathered {
     std::vector<MeasuredVariant> measured;
     std::map<CellKey, StudyCell> described;
     std::vector<CellKey> unmatched;
 };
 
-void addSlot(const StudyData& study, const std::vector<Row>& rows, const Slot& slot,
+void addSlot(const StudyData& study, const std::vector<CellRow>& rows, const Slot& slot,
              UniqueTexts& texts, Gathered& gathered)
 {
     std::map<Measuring, CellRows> cells;
     std::string draft;
-    for (const Row& row : rows) {
+    for (const CellRow& row : rows) {
         if (!belongsTo(row, slot))
             continue;
         if (row.variant == functional && draft.empty())
@@ -355,15 +232,15 @@ void addSlot(const StudyData& study, const std::vector<Row>& rows, const Slot& s
 
 Gathered gather(const StudyData& study)
 {
-    const std::string source = onlySource(study);
-    std::vector<Row> rows;
+    const std::string source = onlySourceOf(study);
+    std::vector<CellRow> rows;
     std::set<Slot> slots;
     for (const AcceptanceRecord& record : study.acceptance) {
-        Row row = describe(study, record, source);
+        CellRow row = describeRow(study, record, source);
         if (row.run || row.variant == original)
             rows.push_back(std::move(row));
     }
-    for (const Row& row : rows)
+    for (const CellRow& row : rows)
         if (opensSlot(study, row))
             slots.insert({row.source, row.run->converter, row.conversion, row.budget});
     Gathered gathered;
@@ -374,20 +251,6 @@ Gathered gather(const StudyData& study)
 }
 
 } // namespace
-
-std::string familyOf(const StudyData& study, const std::string& checkpoint)
-{
-    const auto found = std::ranges::find(study.checkpoints, checkpoint, &CheckpointRecord::id);
-    if (found == study.checkpoints.end())
-        return checkpoint;
-    const json type = parsed(found->configJson).value("model_type", json());
-    if (!type.is_string())
-        return checkpoint;
-    const std::string name = type.get<std::string>();
-    const auto generation = std::ranges::find_if(
-        name, [](unsigned char c) { return std::isdigit(c) != 0 || c == '_' || c == '-'; });
-    return {name.begin(), generation};
-}
 
 StudyCells studyCells(const StudyData& study, std::uint64_t seed)
 {

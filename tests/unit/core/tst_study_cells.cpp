@@ -62,6 +62,8 @@ private Q_SLOTS:
     void anUnknownOriginalIsNotGuessed();
     void promptsWithoutAStepCount();
     void otherNumbersOfPromptsAreNoCell();
+    void expectedStepsCountByTheirWeight();
+    void repeatedRunsHaveASpread();
     void families_data();
     void families();
     void matched();
@@ -110,12 +112,13 @@ void StudyCellsTest::rowsMeasuredDifferentlyAreApart()
     QCOMPARE(cellsWith([](auto& row) { row.backend = "hf"; }), std::size_t(2));
     QCOMPARE(cellsWith([](auto& row) { row.method = "speculative"; }), std::size_t(2));
     QCOMPARE(cellsWith([](auto& row) { row.temperature = .5; }), std::size_t(2));
+    QCOMPARE(cellsWith([](auto& row) { row.topK = 20; }), std::size_t(2));
+    QCOMPARE(cellsWith([](auto& row) { row.topP = .9; }), std::size_t(2));
     QCOMPARE(cellsWith([](auto& row) { row.chatTemplate = true; }), std::size_t(2));
     QCOMPARE(cellsWith([](auto& row) { row.target = "huge"; }), std::size_t(2));
     for (const char* settings :
          {R"({"max_new_tokens": 32})", R"({"max_new_tokens": 64, "min_new_tokens": 16})",
-          R"({"max_new_tokens": 64, "max_prompt_tokens": 256})",
-          R"({"max_new_tokens": 64, "top_k": 20})", R"({"max_new_tokens": 64, "top_p": 0.9})"})
+          R"({"max_new_tokens": 64, "max_prompt_tokens": 256})"})
         QCOMPARE(cellsWith([settings](auto& row) { row.settingsJson = settings; }), std::size_t(2));
     QCOMPARE(cellsWith([](auto& row) { row.seed = 7; }), std::size_t(4)); // greedy has no chance
 }
@@ -229,6 +232,30 @@ void StudyCellsTest::otherNumbersOfPromptsAreNoCell()
     QVERIFY(!find(cells, "transmla", "code"));
     QCOMPARE(cells.unmatched.size(), std::size_t(1));
     QCOMPARE(cells.unmatched.front().task, std::string("code"));
+}
+
+void StudyCellsTest::expectedStepsCountByTheirWeight()
+{
+    StudyData study = test::matchedStudy();
+    for (AcceptanceRecord& row : study.acceptance)
+        if (row.run == "small/transmla-4+2/functional" && row.task == "code")
+            row.weight = {3, 1}; // 5 of 10 three times, 7 of 10 once: 22 of 40
+    QVERIFY(near(find(studyCells(study), "transmla", "code")->cell.functionalRate, .55));
+}
+
+void StudyCellsTest::repeatedRunsHaveASpread()
+{
+    StudyData study = test::matchedStudy();
+    for (AcceptanceRecord& row : study.acceptance) {
+        if (row.run == "small/transmla-4+2/functional")
+            row.speeds = {12, 13};
+        if (row.run == "small/transmla-4+2/partial-rope")
+            row.speeds = {9, 11};
+    }
+    const StudyCells cells = studyCells(study);
+    const StudyCell* cell = find(cells, "transmla", "code");
+    QVERIFY(near(cell->cell.throughputPercent, 25));
+    QCOMPARE(cell->cell.throughputMaterial, std::optional(true));
 }
 
 void StudyCellsTest::families_data()
