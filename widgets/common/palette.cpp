@@ -35,6 +35,8 @@ constexpr std::array<std::array<QRgb, 2>, 8> kSeries{{
     {0xFF5A5A5A, 0xFFBDBDBD},
 }};
 
+constexpr double kMaterial = 0.5; // percentage points
+
 double linear(double channel)
 {
     return channel <= 0.04045 ? channel / 12.92 : std::pow((channel + 0.055) / 1.055, 2.4);
@@ -115,12 +117,21 @@ QColor seriesColor(int index, bool dark)
 
 QColor deltaColor(double percentagePoints, bool dark)
 {
-    constexpr double kMaterial = 0.5;
     if (percentagePoints > kMaterial)
         return QColor(dark ? "#6FA8FF" : "#1559C7");
     if (percentagePoints < -kMaterial)
         return QColor(dark ? "#F0913F" : "#B84300");
     return QColor(dark ? "#A3ABB5" : "#5C6570");
+}
+
+QVariant deltaTint(double percentagePoints, bool dark)
+{
+    if (!(std::abs(percentagePoints) > kMaterial))
+        return {};
+    const bool better = percentagePoints > 0;
+    if (dark)
+        return QColor(better ? "#1D2F4A" : "#43301F");
+    return QColor(better ? "#E3EDFC" : "#FBE9DD");
 }
 
 double contrastRatio(const QColor& a, const QColor& b)

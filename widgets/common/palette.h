@@ -8,6 +8,7 @@
 #include <QPalette>
 #include <QString>
 #include <QStringList>
+#include <QVariant>
 
 namespace mla::ui
 {
@@ -35,6 +36,8 @@ struct PlotTheme {
 /// A change in acceptance (percentage points): better beyond +0.5, worse beyond -0.5, else neutral.
 /// Always show the sign beside it: colour is never the only carrier.
 [[nodiscard]] QColor deltaColor(double percentagePoints, bool dark);
+/// The ground behind it: a light tone of the same colour, nothing where there is no change.
+[[nodiscard]] QVariant deltaTint(double percentagePoints, bool dark);
 
 /// WCAG 2 contrast ratio, 1 to 21.
 [[nodiscard]] double contrastRatio(const QColor& a, const QColor& b);

@@ -31,6 +31,8 @@ QVariant valueOf(const AcceptanceRow& row, int column)
         return row.variant;
     case Model::Task:
         return row.task;
+    case Model::Backend:
+        return row.backend;
     case Model::Rate:
         return 100 * metrics.acceptanceRate;
     case Model::Interval:
@@ -80,7 +82,7 @@ QString shownText(const AcceptanceRow& row, int column)
 bool isNumeric(int column)
 {
     return column != Model::Converter && column != Model::Variant && column != Model::Task &&
-           column != Model::Method && column != Model::Run;
+           column != Model::Backend && column != Model::Method && column != Model::Run;
 }
 
 struct Header {
@@ -91,6 +93,7 @@ constexpr std::array<Header, Model::Columns> headers = {{
     {QT_TRANSLATE_NOOP("AcceptanceTable", "Converter"), ""},
     {QT_TRANSLATE_NOOP("AcceptanceTable", "Variant"), ""},
     {QT_TRANSLATE_NOOP("AcceptanceTable", "Task"), ""},
+    {QT_TRANSLATE_NOOP("AcceptanceTable", "Backend"), ""},
     {QT_TRANSLATE_NOOP("AcceptanceTable", "Rate (%)"),
      QT_TRANSLATE_NOOP("AcceptanceTable", "Accepted tokens over drafted tokens")},
     {QT_TRANSLATE_NOOP("AcceptanceTable", "95 % (%)"),
@@ -131,7 +134,7 @@ void AcceptanceTableModel::setDark(bool dark)
     m_dark = dark;
     if (!m_rows.empty())
         emit dataChanged(index(0, Delta), index(static_cast<int>(m_rows.size()) - 1, Delta),
-                         {Qt::ForegroundRole});
+                         {Qt::ForegroundRole, Qt::BackgroundRole});
 }
 
 int AcceptanceTableModel::rowCount(const QModelIndex& parent) const
@@ -160,6 +163,8 @@ QVariant AcceptanceTableModel::data(const QModelIndex& index, int role) const
         return int(Qt::AlignRight | Qt::AlignVCenter);
     if (role == Qt::ForegroundRole && column == Delta && cell.deltaPp)
         return deltaColor(*cell.deltaPp, m_dark);
+    if (role == Qt::BackgroundRole && column == Delta && cell.deltaPp)
+        return deltaTint(*cell.deltaPp, m_dark);
     if (role == Qt::FontRole && cell.pooled) {
         QFont font;
         font.setBold(true);
@@ -184,37 +189,6 @@ QVariant AcceptanceTableModel::headerData(int section, Qt::Orientation orientati
     if (role == Qt::ToolTipRole && *header.explanation)
         return QCoreApplication::translate("AcceptanceTable", header.explanation);
     return {};
-}
-
-AcceptanceFilterProxy::AcceptanceFilterProxy(QObject* parent) : QSortFilterProxyModel(parent)
-{
-    setSortRole(AcceptanceTableModel::valueRole);
-}
-
-void AcceptanceFilterProxy::setWords(const QString& words)
-{
-    m_words = words.split(QLatin1Char(' '), Qt::SkipEmptyParts);
-    invalidateFilter();
-}
-
-bool AcceptanceFilterProxy::filterAcceptsRow(int row, const QModelIndex& parent) const
-{
-    QString texts;
-    for (const int column :
-         {Model::Converter, Model::Variant, Model::Task, Model::Method, Model::Run})
-        texts += sourceModel()->index(row, column, parent).data().toString() + QLatin1Char('\n');
-    for (const QString& word : m_words)
-        if (!texts.contains(word, Qt::CaseInsensitive))
-            return false;
-    return true;
-}
-
-bool AcceptanceFilterProxy::lessThan(const QModelIndex& left, const QModelIndex& right) const
-{
-    const QVariant a = left.data(sortRole()), b = right.data(sortRole());
-    if (a.isValid() != b.isValid())
-        return a.isValid() == (sortOrder() == Qt::AscendingOrder);
-    return QSortFilterProxyModel::lessThan(left, right);
 }
 
 } // namespace mla::ui

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Acceptance measurements as a table, and the proxy that sorts and filters it.
+// Acceptance measurements as a table.
 #pragma once
 
 #include <vector>
 
 #include <QAbstractTableModel>
-#include <QSortFilterProxyModel>
 
 #include "widgets/models/acceptance_rows.h"
 
@@ -20,6 +19,7 @@ public:
         Converter,
         Variant,
         Task,
+        Backend,
         Rate,
         Interval,
         Length,
@@ -50,23 +50,6 @@ public:
 private:
     std::vector<AcceptanceRow> m_rows;
     bool m_dark = false;
-};
-
-/// Sorts by value (rows without one last, whatever the order) and keeps rows that contain every
-/// word of the filter in one of their texts.
-class AcceptanceFilterProxy : public QSortFilterProxyModel
-{
-    Q_OBJECT
-public:
-    explicit AcceptanceFilterProxy(QObject* parent = nullptr);
-    void setWords(const QString& words);
-
-protected:
-    [[nodiscard]] bool filterAcceptsRow(int row, const QModelIndex& parent) const override;
-    [[nodiscard]] bool lessThan(const QModelIndex& left, const QModelIndex& right) const override;
-
-private:
-    QStringList m_words;
 };
 
 } // namespace mla::ui

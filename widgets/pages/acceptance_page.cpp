@@ -1,193 +1,118 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "widgets/pages/acceptance_page.h"
 
-#include <QComboBox>
 #include <QEvent>
-#include <QHeaderView>
-#include <QLabel>
-#include <QLineEdit>
-#include <QSignalBlocker>
 #include <QSplitter>
-#include <QTableView>
+#include <QTabWidget>
 #include <QVBoxLayout>
 
 #include "widgets/common/empty_state.h"
 #include "widgets/common/palette.h"
 #include "widgets/common/plain_text.h"
-#include "widgets/common/table_export.h"
-#include "widgets/models/model_table.h"
+#include "widgets/pages/acceptance_table.h"
+#include "widgets/pages/figure_choice.h"
+#include "widgets/pages/matched_view.h"
 
 namespace mla::ui
 {
 
 AcceptancePage::AcceptancePage(StudyDocument& document, SelectionModel& selection, QWidget* parent)
-    : Page(document, selection, parent), m_model(new AcceptanceTableModel(this)),
-      m_filtered(new AcceptanceFilterProxy(this)), m_view(new QTableView(this)),
-      m_filter(new QLineEdit(this)), m_count(new QLabel(this))
+    : Page(document, selection, parent)
 {
-    auto* plots = new QSplitter(Qt::Horizontal, this);
-    plots->addWidget(buildChoice(m_byTask, tr("Acceptance by task")));
-    plots->addWidget(buildChoice(m_byPosition, tr("Acceptance by draft position")));
-    auto* splitter = new QSplitter(Qt::Vertical, this);
-    splitter->addWidget(buildTable());
-    splitter->addWidget(plots);
-    splitter->setSizes({1000, 1000});
-    for (QSplitter* each : {plots, splitter})
-        each->setChildrenCollapsible(false);
-    m_state = new EmptyState(splitter, this);
+    auto* tabs = new QTabWidget(this);
+    tabs->setDocumentMode(true);
+    tabs->setAccessibleName(tr("Views of acceptance"));
+    tabs->addTab(buildMeasurements(), tr("Measurements"));
+    m_matched = new MatchedView(addChoice(tr("Change in matched cells")),
+                                addChoice(tr("Crossover of families and converters")), this);
+    connect(m_matched, &MatchedView::runActivated, this, &AcceptancePage::chooseRun);
+    connect(m_matched, &MatchedView::exportFailed, this, &Page::failed);
+    tabs->addTab(m_matched, tr("Matched cells"));
+    m_state = new EmptyState(tabs, this);
     m_state->setText(tr("No acceptance was measured"),
                      tr("A run measures it when its dialog names task files: File › New run."));
     auto* layout = new QVBoxLayout(this);
     layout->addWidget(m_state);
     AcceptancePage::refresh();
+    followPalette();
 }
 
-QWidget* AcceptancePage::buildTable()
+QWidget* AcceptancePage::buildMeasurements()
 {
-    auto* part = new QWidget(this);
-    m_filtered->setSourceModel(m_model);
-    m_view->setModel(m_filtered);
-    m_view->setAccessibleName(tr("Acceptance measurements"));
-    m_view->setSortingEnabled(true);
-    m_view->horizontalHeader()->setSortIndicator(-1, Qt::AscendingOrder);
-    m_view->setSelectionBehavior(QAbstractItemView::SelectRows);
-    m_view->setSelectionMode(QAbstractItemView::SingleSelection);
-    m_view->setAlternatingRowColors(true);
-    m_view->setShowGrid(false);
-    m_view->setTabKeyNavigation(false);
-    m_view->verticalHeader()->hide();
-    m_view->horizontalHeader()->setHighlightSections(false);
-    m_view->verticalHeader()->setDefaultSectionSize(m_view->fontMetrics().height() + 6);
-    m_view->horizontalHeader()->setSectionsMovable(true);
-    m_view->horizontalHeader()->setStretchLastSection(true);
-    connect(m_view, &QTableView::activated, this, [this](const QModelIndex& index) {
-        const QString run = m_model->row(m_filtered->mapToSource(index).row()).run;
-        if (m_document.run(run))
-            m_selection.setRun(run);
-    });
-    m_filter->setPlaceholderText(tr("Filter by converter, variant, task, run…"));
-    m_filter->setAccessibleName(tr("Filter measurements"));
-    m_filter->setClearButtonEnabled(true);
-    connect(m_filter, &QLineEdit::textChanged, this, [this](const QString& words) {
-        m_filtered->setWords(words);
-        updateCount();
-    });
-    auto* exports = new TableExportButton(
-        [this] {
-            return tableFromModel(*m_filtered, AcceptanceTableModel::valueRole,
-                                  QStringLiteral("acceptance"), tr("Acceptance"));
-        },
-        this);
-    connect(exports, &TableExportButton::exportFailed, this, &Page::failed);
-    auto* line = new QHBoxLayout;
-    line->addWidget(m_filter, 1);
-    line->addWidget(m_count);
-    line->addWidget(exports);
-    auto* layout = new QVBoxLayout(part);
-    layout->setContentsMargins(0, 0, 0, 0);
-    layout->addLayout(line);
-    layout->addWidget(m_view, 1);
-    return part;
+    m_table = new AcceptanceTable(this);
+    connect(m_table, &AcceptanceTable::runActivated, this, &AcceptancePage::chooseRun);
+    connect(m_table, &AcceptanceTable::exportFailed, this, &Page::failed);
+    m_rates = addChoice(tr("Acceptance by task"));
+    m_reasons = addChoice(tr("Acceptance by draft position"));
+    auto* plots = new QSplitter(Qt::Horizontal, this);
+    plots->addWidget(m_rates);
+    plots->addWidget(m_reasons);
+    auto* splitter = new QSplitter(Qt::Vertical, this);
+    splitter->addWidget(m_table);
+    splitter->addWidget(plots);
+    splitter->setSizes({1000, 1300});
+    for (QSplitter* each : {plots, splitter})
+        each->setChildrenCollapsible(false);
+    return splitter;
 }
 
-QWidget* AcceptancePage::buildChoice(Choice& choice, const QString& name)
+FigureChoice* AcceptancePage::addChoice(const QString& name)
 {
-    auto* part = new QWidget(this);
-    choice.plot = addPlot(name);
-    choice.box = new QComboBox(part);
-    choice.box->setAccessibleName(name);
-    choice.box->setSizeAdjustPolicy(QComboBox::AdjustToMinimumContentsLengthWithIcon);
-    connect(choice.box, &QComboBox::currentIndexChanged, this, [&choice](int index) {
-        if (index >= 0)
-            choice.plot->setFigure(choice.figures[static_cast<std::size_t>(index)]);
-    });
-    auto* layout = new QVBoxLayout(part);
-    layout->setContentsMargins(0, 0, 0, 0);
-    layout->addWidget(choice.box);
-    layout->addWidget(choice.plot, 1);
-    return part;
-}
-
-void AcceptancePage::fill(Choice& choice, std::vector<Figure> figures)
-{
-    const QString before = choice.box->currentText();
-    const QSignalBlocker quiet(choice.box);
-    choice.figures = std::move(figures);
-    choice.box->clear();
-    for (const Figure& figure : choice.figures)
-        choice.box->addItem(text(figure.title));
-    if (choice.figures.empty()) {
-        choice.plot->clear(tr("Nothing was measured."));
-        return;
-    }
-    choice.box->setCurrentIndex(std::max(0, choice.box->findText(before)));
-    choice.plot->setFigure(choice.figures[static_cast<std::size_t>(choice.box->currentIndex())]);
+    return new FigureChoice(addPlot(name), name, this);
 }
 
 void AcceptancePage::refresh()
 {
     const StudyData& study = m_document.study();
-    m_model->setDark(isDark(palette()));
-    m_model->setRows(acceptanceRows(study));
     m_state->setEmpty(study.acceptance.empty());
-    fill(m_byTask, acceptanceByTask(study));
-    fill(m_byPosition, acceptanceByPosition(study));
-    const bool choose = m_byTask.figures.size() > 1 || m_byPosition.figures.size() > 1;
-    m_byTask.box->setVisible(choose);
-    m_byPosition.box->setVisible(choose);
-    if (!m_sized && !study.acceptance.empty()) {
-        m_view->resizeColumnsToContents();
-        m_sized = true;
-    }
-    updateCount();
+    m_table->setRows(acceptanceRows(study));
+    m_matched->setCells(studyCells(study));
+    fillFigures();
     showRun();
 }
 
-void AcceptancePage::updateCount()
+/// Left what was accepted, right where in a draft, for how long, and what it depends on.
+void AcceptancePage::fillFigures()
 {
-    m_count->setText(
-        tr("%1 of %2").arg(m_filtered->rowCount()).arg(m_model->rowCount(QModelIndex())));
+    const StudyData& study = m_document.study();
+    const QString nothing = tr("Nothing was measured.");
+    m_rates->setFigures(acceptanceByTask(study), nothing);
+    std::vector<Figure> reasons;
+    for (const std::vector<Figure>& figures :
+         {acceptanceByPosition(study), acceptedLengths(study), acceptanceAgainstFidelity(study),
+          speedAgainstAcceptance(study)})
+        reasons.insert(reasons.end(), figures.begin(), figures.end());
+    m_reasons->setFigures(std::move(reasons), nothing);
 }
 
-void AcceptancePage::follow(Choice& choice, const QString& converter)
+void AcceptancePage::chooseRun(const QString& run)
 {
-    const auto isOf = [&](int index) {
-        return index >= 0 &&
-               text(choice.figures[static_cast<std::size_t>(index)].id).contains(converter);
-    };
-    if (isOf(choice.box->currentIndex()))
-        return;
-    for (int index = 0; index < choice.box->count(); ++index) {
-        if (!isOf(index))
-            continue;
-        choice.box->setCurrentIndex(index);
-        return;
-    }
+    if (m_document.run(run))
+        m_selection.setRun(run);
 }
 
-/// Marks the first row of the selected run and turns to the figures of its converter.
+/// Marks the selected run's first rows and turns to the figures of its converter.
 void AcceptancePage::showRun()
 {
     if (const RunRecord* run = m_document.run(m_selection.run())) {
-        follow(m_byTask, text(run->converter));
-        follow(m_byPosition, text(run->converter));
+        m_rates->follow(text(run->converter));
+        m_reasons->follow(text(run->converter));
     }
-    for (int row = 0; row < m_filtered->rowCount(); ++row) {
-        const QModelIndex index = m_filtered->index(row, 0);
-        if (m_model->row(m_filtered->mapToSource(index).row()).run != m_selection.run())
-            continue;
-        m_view->setCurrentIndex(index);
-        m_view->scrollTo(index, QAbstractItemView::PositionAtTop);
-        return;
-    }
-    m_view->clearSelection();
+    m_table->selectRun(m_selection.run());
+    m_matched->selectRun(m_selection.run());
+}
+
+void AcceptancePage::followPalette()
+{
+    m_table->setDark(isDark(palette()));
+    m_matched->setDark(isDark(palette()));
 }
 
 void AcceptancePage::changeEvent(QEvent* event)
 {
     Page::changeEvent(event);
     if (event->type() == QEvent::PaletteChange)
-        m_model->setDark(isDark(palette()));
+        followPalette();
 }
 
 } // namespace mla::ui

@@ -4,7 +4,9 @@
 
 #include "tests/support/study_fixture.h"
 #include "widgets/common/palette.h"
+#include "widgets/models/acceptance_filter_proxy.h"
 #include "widgets/models/acceptance_table_model.h"
+#include "widgets/models/core_table_model.h"
 #include "widgets/models/details_model.h"
 #include "widgets/models/job_list_model.h"
 #include "widgets/models/layer_table_model.h"
@@ -76,6 +78,8 @@ private slots:
     void acceptanceDeltas();
     void acceptanceSortsByValueWithGapsLast();
     void acceptanceFilters();
+    void acceptanceGroups();
+    void reportTables();
     void deltaColoursTurnAtHalfAPoint();
     void shownTableExports();
     void jobList();
@@ -261,6 +265,54 @@ void ModelsTest::acceptanceFilters()
     QCOMPARE(proxy.rowCount(), 0);
     proxy.setWords("");
     QCOMPARE(proxy.rowCount(), 12);
+}
+
+void ModelsTest::acceptanceGroups()
+{
+    AcceptanceTableModel model;
+    model.setRows(acceptanceRows(toyStudy()));
+    AcceptanceFilterProxy proxy;
+    const QAbstractItemModelTester tester(&proxy, Mode::QtTest);
+    proxy.setSourceModel(&model);
+    using M = AcceptanceTableModel;
+    proxy.setChoice(M::Converter, "transmla");
+    proxy.setChoice(M::Task, "chat");
+    QCOMPARE(proxy.rowCount(), 3);
+    proxy.setChoice(M::Task, "");
+    proxy.setGrouping(M::Task);
+    for (const Qt::SortOrder order : {Qt::AscendingOrder, Qt::DescendingOrder}) {
+        proxy.sort(M::Rate, order);
+        QStringList tasks = table(proxy, {M::Task});
+        tasks.removeDuplicates();
+        QCOMPARE(tasks, QStringList({"all tasks", "chat", "stories"}));
+        const int best = order == Qt::DescendingOrder ? 3 : 5; // of the second group
+        QCOMPARE(proxy.index(best, M::Variant).data().toString(), QStringLiteral("functional"));
+    }
+    proxy.setBandColor(Qt::yellow);
+    const auto band = [&](int row) {
+        return proxy.index(row, M::Task).data(Qt::BackgroundRole).isValid();
+    };
+    QVERIFY(!band(0) && !band(2) && band(3) && band(5) && !band(6));
+    proxy.setGrouping(std::nullopt);
+    QVERIFY(!band(3));
+}
+
+void ModelsTest::reportTables()
+{
+    CoreTableModel model;
+    const QAbstractItemModelTester tester(&model, Mode::QtTest);
+    model.setTable({"t",
+                    "Title",
+                    {{"Name", "", 0}, {"Change", "pp", 1, true}, {"Rate", "%", 1}},
+                    {{std::string("a"), 1.25, 50.0}, {std::string("b"), -0.5, Cell()}}});
+    QCOMPARE(table(model, {0, 1, 2}), QStringList({"a | +1.2 | 50.0", "b | −0.5 | –"}));
+    QCOMPARE(model.headerData(1, Qt::Horizontal, Qt::DisplayRole).toString(),
+             QStringLiteral("Change (pp)"));
+    QCOMPARE(model.index(0, 1).data(Qt::ForegroundRole).value<QColor>(), deltaColor(1.25, false));
+    QVERIFY(model.index(0, 1).data(Qt::BackgroundRole).isValid());
+    QVERIFY(!model.index(1, 1).data(Qt::BackgroundRole).isValid()); // -0.5 is no change
+    QVERIFY(!model.index(0, 2).data(Qt::ForegroundRole).isValid());
+    QCOMPARE(model.index(0, 1).data(CoreTableModel::valueRole).toDouble(), 1.25);
 }
 
 void ModelsTest::deltaColoursTurnAtHalfAPoint()
