@@ -2,14 +2,17 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Installs what MLA Draft Workbench is built and tested with, as far as it is missing. Asks nothing.
 #
-#   installer/setup.sh [--cuda] [--python] [--tests]   install; prints LibTorch's folder
-#   installer/setup.sh --print-root                    print that folder; fails if it is not there
-#   installer/setup.sh --print-python                  print the Python of --python, likewise
+#   installer/setup.sh [--cuda] [--python] [--backends] [--tests]
+#                                    install; prints LibTorch's folder
+#   installer/setup.sh --print-root    print that folder; fails if it is not there
+#   installer/setup.sh --print-python  print the Python of --backends, else of --python, likewise
 #
-#   --cuda    also the CUDA libraries, so that the programs can use a GPU
-#   --python  also a Python environment with Transformers: chat templates need it, and the tests
-#             compare with it
-#   --tests   also the Debian packages that only the tests need
+#   --cuda      also the CUDA libraries, so that the programs can use a GPU
+#   --python    also a Python environment with Transformers: chat templates need it, `accept
+#               --backend hf` measures in it, and the tests compare with it
+#   --backends  that, and vLLM for CPUs on top, for `accept --backend vllm`. On a GPU machine use
+#               your own vLLM instead: name its Python in MLA_PYTHON or --python
+#   --tests     also the Debian packages that only the tests need
 #
 # Debian packages come through apt-get (sudo when not root). LibTorch and Python packages stand in
 # ~/.cache/mla-draft-workbench, shared by all clones; LIBTORCH_ROOT in the environment names another
@@ -36,17 +39,18 @@ print_root() {
 
 print_python() {
     local dir
-    dir=$(python_dir) || exit 1
+    dir=$(best_python_dir) || exit 1
     complete_environment "$dir" || die "not installed: run installer/setup.sh --python"
     printf '%s\n' "$dir/bin/python"
 }
 
-cuda=false python=false
+cuda=false python=false backends=false
 lists=("$here/requirements-debian.txt")
 for argument in "$@"; do
     case $argument in
     --cuda) cuda=true ;;
     --python) python=true ;;
+    --backends) backends=true ;;
     --tests) lists+=("$here/requirements-debian-tests.txt") ;;
     --print-root) print_root && exit ;;
     --print-python) print_python && exit ;;
@@ -59,4 +63,5 @@ install_debian_packages "${lists[@]}"
 [ -n "${LIBTORCH_ROOT:-}" ] || install_libtorch
 ! $cuda || install_cuda
 ! $python || install_python
+! $backends || install_backends
 print_root

@@ -16,6 +16,7 @@ configure_release
 build_release all
 
 # Tests that need these say "skipped" without them.
+"$here/setup.sh" --backends >/dev/null || say "without vLLM: tests that run it will be skipped"
 if "$here/setup.sh" --python >/dev/null; then
     MLA_PYTHON=$("$here/setup.sh" --print-python)
     export MLA_PYTHON

@@ -17,8 +17,8 @@ namespace
 namespace fs = std::filesystem;
 using nlohmann::json;
 
-constexpr auto kInstall = "installer/setup.sh --python installs it; or name a Python that has "
-                          "Transformers in MLA_PYTHON";
+constexpr auto kInstall = "installer/setup.sh --python installs Transformers, installer/setup.sh "
+                          "--backends vLLM too; or name a Python that has them in MLA_PYTHON";
 constexpr std::chrono::seconds kEndPatience{30};
 
 std::string variable(const char* name)
