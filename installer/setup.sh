@@ -3,7 +3,7 @@
 # Installs what MLA Draft Workbench is built and tested with, as far as it is missing. Asks nothing.
 #
 #   installer/setup.sh [--cuda] [--python] [--backends] [--tests]
-#                                    install; prints LibTorch's folder
+#                                      install; prints LibTorch's folder
 #   installer/setup.sh --print-root    print that folder; fails if it is not there
 #   installer/setup.sh --print-python  print the Python of --backends, else of --python, likewise
 #
