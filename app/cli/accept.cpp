@@ -6,6 +6,7 @@
 #include "app/cli/options.h"
 #include "app/cli/text.h"
 #include "core/pipeline/pipeline.h"
+#include "core/pipeline/task_files.h"
 
 using nlohmann::json;
 
@@ -148,8 +149,7 @@ public:
                "the engine and reports its speed. A task is named after its file.\n"
                "Example: mla-draft accept --target models/SmolLM2-135M --draft drafts/t-functional "
                "\\\n"
-               "      --tasks tasks/humaneval.jsonl,tasks/cnn_dailymail.jsonl -k 4 "
-               "--min-new-tokens 16";
+               "      --tasks human_eval,tasks/cnn_dailymail.jsonl -k 4 --min-new-tokens 16";
     }
     void declare(CLI::App& parser) override
     {
@@ -159,10 +159,15 @@ public:
         parser.add_option("--draft", m_draft, "model directory that drafts: original or converted")
             ->type_name("DIR")
             ->required();
-        parser.add_option("--tasks", m_tasks, "prompts: JSONL files, joined by commas")
+        parser
+            .add_option("--tasks", m_tasks,
+                        "prompts: JSONL files, or names of those in --tasks-dir, joined by commas")
             ->type_name("FILES")
             ->delimiter(',')
             ->required();
+        parser.add_option("--tasks-dir", m_tasksDir, "folder in which tasks are found by name")
+            ->type_name("DIR")
+            ->default_str("those that ship");
         addMeasureOptions(parser);
         addStudyOption(parser, m_study);
     }
@@ -170,7 +175,8 @@ public:
     {
         m_request.target = m_target;
         m_request.draft = m_draft;
-        m_request.settings.tasks.assign(m_tasks.begin(), m_tasks.end());
+        MLA_TRY(tasks, resolveTasks(m_tasks, m_tasksDir));
+        m_request.settings.tasks = std::move(tasks);
         m_request.study = optionalPath(m_study);
         m_request.compute = common.compute;
         MLA_CHECK(validate(m_request.settings));
@@ -250,7 +256,7 @@ private:
             ->capture_default_str();
     }
 
-    std::string m_target, m_draft, m_study;
+    std::string m_target, m_draft, m_study, m_tasksDir;
     std::vector<std::string> m_tasks;
     AcceptRequest m_request;
 };

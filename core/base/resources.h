@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Where the files that ship with the programs stand: demo/, prompts/, python/, fonts/.
+// Where the files that ship with the programs stand: demo/, prompts/, tasks/, python/, fonts/.
 #pragma once
 
 #include <filesystem>
