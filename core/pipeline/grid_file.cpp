@@ -122,7 +122,8 @@ Status checkNames(const std::string& key, const Names& names, const Names& known
         return wrong(key, "must name at least one");
     for (std::size_t i = 0; i < names.size(); ++i) {
         const std::string item = key + "[" + std::to_string(i) + "]";
-        if (std::count(names.begin(), names.end(), names[i]) > 1)
+        if (const auto end = names.begin() + static_cast<std::ptrdiff_t>(i);
+            std::find(names.begin(), end, names[i]) != end)
             return wrong(item, "repeats '" + names[i] + "'");
         if (!known.empty() && std::find(known.begin(), known.end(), names[i]) == known.end())
             return wrong(item, "is '" + names[i] + "', none of " + joined(known));

@@ -8,7 +8,7 @@
 #include <cmath>
 #include <set>
 
-#include "core/checkpoint/checkpoint.h"
+#include "core/pipeline/grid_study.h"
 #include "core/pipeline/pipeline.h"
 #include "core/pipeline/run_support.h"
 #include "core/store/study.h"
@@ -63,8 +63,6 @@ private:
     Result<std::set<std::string>> measured() const;
     [[nodiscard]] fs::path draftPath() const;
 
-    /// Copies what another unit computed and this one would compute again.
-    Status seed() const;
     Status keep(const std::string& part, double seconds, const std::string& error)
     {
         m_parts[part] = {seconds, error};
@@ -144,7 +142,7 @@ Status UnitRun::refine(const std::string& objective, const std::string& runId) c
 
 Status UnitRun::makeDrafts()
 {
-    MLA_CHECK(seed());
+    MLA_CHECK(seedUnit(plan(), folder(), m_unit));
     std::string stem, problem;
     for (const std::string& variant : partsOf(plan(), m_unit)) {
         const Clock::time_point begun = Clock::now();
@@ -275,7 +273,7 @@ Status UnitRun::measureAll()
     MLA_TRY(open, openTasks());
     if (open.empty())
         return {};
-    MLA_CHECK(seed());
+    MLA_CHECK(seedUnit(plan(), folder(), m_unit));
     const Status status = measure(open);
     if (status || isCancelled(status))
         return status;
@@ -286,70 +284,6 @@ Status UnitRun::measureAll()
     for (const std::string& task : open)
         MLA_CHECK(keep(task, 0, status.error().text()));
     return {};
-}
-
-Status UnitRun::seed() const
-{
-    std::error_code ignored;
-    if (fs::exists(m_study, ignored))
-        return {};
-    StudyData shared;
-    for (const GridUnit& other : plan().units) {
-        const bool same =
-            other.kind != m_unit.kind ? false
-            : m_unit.kind == GridUnit::Kind::Draft
-                ? other.checkpoint == m_unit.checkpoint
-                : plan().file.pairs[other.pair].target == plan().file.pairs[m_unit.pair].target;
-        if (!same || other.name == m_unit.name || !fs::exists(folder().studyOf(other), ignored))
-            continue;
-        MLA_TRY(study, loadStudy(folder().studyOf(other)));
-        for (CalibrationRecord& record : study.calibrations)
-            shared.put(std::move(record));
-        for (ContinuationRecord& record : study.continuations)
-            shared.put(std::move(record));
-        for (ChatPromptRecord& record : study.chatPrompts)
-            shared.put(std::move(record));
-        if (!shared.calibrations.empty() || shared.continuations.size() >= plan().file.tasks.size())
-            break;
-    }
-    if (shared.calibrations.empty() && shared.continuations.empty())
-        return {};
-    return updateStudy(m_study, [&](StudyData& study) -> Status {
-        study = shared;
-        study.software = softwareText();
-        return {};
-    });
-}
-
-/// Puts everything that a unit's own study holds into the common one.
-Status merge(const GridRequest& request, const std::vector<const GridUnit*>& units)
-{
-    std::vector<StudyData> studies;
-    for (const GridUnit* unit : units) {
-        std::error_code ignored;
-        if (!fs::exists(request.folder.studyOf(*unit), ignored))
-            continue;
-        MLA_TRY(study, loadStudy(request.folder.studyOf(*unit)));
-        studies.push_back(std::move(study));
-    }
-    if (studies.empty())
-        return {};
-    return updateStudy(request.folder.study, [&](StudyData& all) -> Status {
-        all.software = softwareText();
-        const auto putAll = [&all](auto& records) {
-            for (auto& record : records)
-                all.put(std::move(record));
-        };
-        for (StudyData& study : studies) {
-            putAll(study.checkpoints);
-            putAll(study.calibrations);
-            putAll(study.runs);
-            putAll(study.acceptance);
-            putAll(study.continuations);
-            putAll(study.chatPrompts);
-        }
-        return {};
-    });
 }
 
 std::string leftText(double seconds)
@@ -393,13 +327,16 @@ Status runGridUnit(JobContext& job, const GridRequest& request, std::size_t inde
     return UnitRun(job, request, unit).run();
 }
 
-Result<GridProgress> collectGrid(JobContext& job, const GridRequest& request)
+Result<GridProgress> collectGrid(const GridRequest& request)
 {
-    (void)job;
+    std::error_code ignored;
+    if (!fs::exists(request.folder.settings(), ignored))
+        return usageError(request.folder.output.string() + " holds no grid",
+                          "run it first, or give its folder with -o");
     std::vector<const GridUnit*> units;
     for (const GridUnit& unit : request.plan.units)
         units.push_back(&unit);
-    MLA_CHECK(merge(request, units));
+    MLA_CHECK(mergeUnits(request.plan, request.folder, units));
     return gridProgress(request.plan, request.folder);
 }
 
@@ -407,13 +344,13 @@ Result<GridProgress> runGrid(JobContext& job, const GridRequest& request)
 {
     MLA_CHECK(openGrid(request));
     if (request.resume) {
-        MLA_TRY(before, collectGrid(job, request));
+        MLA_TRY(before, collectGrid(request));
         (void)before;
     }
     for (const GridUnit& unit : request.plan.units) {
         MLA_CHECK(announce(job, request, unit));
         MLA_CHECK(UnitRun(job, request, unit).run());
-        MLA_CHECK(merge(request, {&unit}));
+        MLA_CHECK(mergeUnits(request.plan, request.folder, {&unit}));
     }
     return gridProgress(request.plan, request.folder);
 }

@@ -28,6 +28,6 @@ Status openGrid(const GridRequest& request);
 /// the common study, so that units may run at the same time.
 Status runGridUnit(JobContext& job, const GridRequest& request, std::size_t index);
 /// Puts what the units finished into the study.
-Result<GridProgress> collectGrid(JobContext& job, const GridRequest& request);
+Result<GridProgress> collectGrid(const GridRequest& request);
 
 } // namespace mla

@@ -7,6 +7,7 @@
 #include "core/pipeline/grid_state.h"
 
 #include <algorithm>
+#include <set>
 
 #include <QTemporaryDir>
 #include <QTest>
