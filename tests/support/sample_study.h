@@ -136,4 +136,12 @@ inline StudyData sampleStudy()
     return study;
 }
 
+/// Without what was sampled: one way of measuring.
+inline StudyData greedySampleStudy()
+{
+    StudyData study = sampleStudy();
+    std::erase_if(study.acceptance, [](const auto& row) { return row.temperature > 0; });
+    return study;
+}
+
 } // namespace mla::test

@@ -172,7 +172,7 @@ void TestFigureData::ropeAgainstDistance()
 
 void TestFigureData::acceptanceTasks()
 {
-    const std::vector<Figure> figures = acceptanceByTask(test::sampleStudy());
+    const std::vector<Figure> figures = acceptanceByTask(test::greedySampleStudy());
     QCOMPARE(figures.size(), std::size_t{1});
     const Figure& figure = figures[0];
     QCOMPARE(figure.id, std::string("acceptance-transmla-k3"));
@@ -188,7 +188,7 @@ void TestFigureData::acceptanceTasks()
 
 void TestFigureData::protocolsAreNotPooled()
 {
-    StudyData study = test::sampleStudy();
+    StudyData study = test::greedySampleStudy();
     AcceptanceRecord longer = test::sampleRow("transmla-4+2/functional", "math", {3});
     longer.id = "k5";
     longer.k = 5;
@@ -208,7 +208,7 @@ void TestFigureData::protocolsAreNotPooled()
 
 void TestFigureData::acceptancePositions()
 {
-    StudyData study = test::sampleStudy();
+    StudyData study = test::greedySampleStudy();
     std::erase_if(study.acceptance, [](const auto& row) { return row.task == "code"; });
     const std::vector<Figure> figures = acceptanceByPosition(study);
     QCOMPARE(figures.size(), std::size_t{2});
@@ -222,7 +222,7 @@ void TestFigureData::acceptancePositions()
 
 void TestFigureData::acceptedLengthsAreShares()
 {
-    const std::vector<Figure> figures = acceptedLengths(test::sampleStudy());
+    const std::vector<Figure> figures = acceptedLengths(test::greedySampleStudy());
     QCOMPARE(figures.size(), std::size_t{1});
     QCOMPARE(figures.front().id, std::string("lengths-transmla-k3"));
     // Of the functional draft's six steps [3,0,1,2] and [3,3].
@@ -235,7 +235,7 @@ void TestFigureData::acceptedLengthsAreShares()
 
 void TestFigureData::fidelityMeetsAcceptance()
 {
-    StudyData study = test::sampleStudy();
+    StudyData study = test::greedySampleStudy();
     const std::vector<Figure> figures = acceptanceAgainstFidelity(study);
     QCOMPARE(figures.size(), std::size_t{1});
     const Figure& figure = figures.front();
@@ -252,7 +252,7 @@ void TestFigureData::fidelityMeetsAcceptance()
 
 void TestFigureData::speedMeetsAcceptance()
 {
-    const std::vector<Figure> figures = speedAgainstAcceptance(test::sampleStudy());
+    const std::vector<Figure> figures = speedAgainstAcceptance(test::greedySampleStudy());
     QCOMPARE(figures.size(), std::size_t{1});
     QCOMPARE(figures.front().series.size(), std::size_t{1});
     QCOMPARE(figures.front().series[0].x, std::vector<double>{100});
@@ -301,7 +301,7 @@ void TestFigureData::crossover()
 
 void TestFigureData::wholeReport()
 {
-    const std::vector<Figure> figures = allFigures(test::sampleStudy());
+    const std::vector<Figure> figures = allFigures(test::greedySampleStudy());
     std::set<std::string> ids;
     for (const Figure& figure : figures) {
         QVERIFY2(ids.insert(figure.id).second, figure.id.c_str());

@@ -96,7 +96,7 @@ void TestTables::markdown()
 
 void TestTables::variants()
 {
-    const Table table = variantTable(test::sampleStudy());
+    const Table table = variantTable(test::greedySampleStudy());
     QCOMPARE(table.rows.size(), std::size_t{4}); // original, converted, functional, the bare run
     QCOMPARE(column(table, 0, "Variant"), std::string("original"));
     QCOMPARE(column(table, 0, "Acceptance rate"), std::string("100.0"));
@@ -115,7 +115,7 @@ void TestTables::variants()
     QCOMPARE(column(table, 2, "Mean acceptance length"), std::string("3.00"));
     QCOMPARE(column(table, 2, "Cache elements"), std::string("6"));
     QCOMPARE(column(table, 3, "Acceptance rate"), std::string("–"));
-    StudyData oneSource = test::sampleStudy();
+    StudyData oneSource = test::greedySampleStudy();
     std::erase_if(oneSource.runs, [](const RunRecord& run) { return run.checkpoint.empty(); });
     QCOMPARE(column(variantTable(oneSource), 0, "Cache elements"), std::string("16"));
     QCOMPARE(column(variantTable(oneSource), 0, "Perplexity"), std::string("20.0"));
@@ -123,7 +123,7 @@ void TestTables::variants()
 
 void TestTables::variantsByProtocol()
 {
-    StudyData study = test::sampleStudy();
+    StudyData study = test::greedySampleStudy();
     AcceptanceRecord longer = test::sampleRow("transmla-4+2/functional", "math", {3});
     longer.id = "k5";
     longer.k = 5;
@@ -139,7 +139,7 @@ void TestTables::variantsByProtocol()
 
 void TestTables::acceptance()
 {
-    const Table table = acceptanceTable(test::sampleStudy());
+    const Table table = acceptanceTable(test::greedySampleStudy());
     QCOMPARE(table.rows.size(), std::size_t{5});
     QCOMPARE(column(table, 0, "Variant"), std::string("original"));
     QCOMPARE(column(table, 2, "Steps"), std::string("4"));
@@ -172,7 +172,7 @@ void TestTables::figureTwins()
     const Table points = figureTable(lossCurves(run, LayerIndex(0)));
     QCOMPARE(points.rows.size(), std::size_t{6});
     QCOMPARE(column(points, 3, "Series"), std::string("held-out"));
-    const Table tasks = figureTable(acceptanceByTask(test::sampleStudy()).front());
+    const Table tasks = figureTable(acceptanceByTask(test::greedySampleStudy()).front());
     QCOMPARE(column(tasks, 0, "Task"), std::string("math"));
     QCOMPARE(column(tasks, 0, "To"), std::string("100.000000"));
     const Table map = figureTable(ropeHeatmap(run, LayerIndex(0)));
