@@ -45,21 +45,21 @@ std::vector<Column> matchedColumns(const Extras& extras)
                                    {"Draft", "", 0},
                                    {"Backend", "", 0},
                                    {"Task", "", 0},
-                                   {"Prompts", "", 0},
-                                   {"Original", "%", 1},
-                                   {"Converted", "%", 1},
-                                   {"Partial-rope", "%", 1},
-                                   {"Functional", "%", 1},
                                    {"Functional − partial-rope", "pp", 1, true},
                                    {"95 % from", "pp", 1, true},
                                    {"95 % to", "pp", 1, true},
                                    {"Verdict", "", 0},
+                                   {"Original", "%", 1},
+                                   {"Converted", "%", 1},
+                                   {"Partial-rope", "%", 1},
+                                   {"Functional", "%", 1},
                                    {"Functional − converted", "pp", 1, true},
                                    {"95 % from (converted)", "pp", 1, true},
                                    {"95 % to (converted)", "pp", 1, true},
                                    {"Recovery", "%", 1},
                                    {"Throughput", "%", 1, true},
-                                   {"Beyond its spread", "", 0}};
+                                   {"Beyond its spread", "", 0},
+                                   {"Prompts", "", 0}};
     if (extras.seeds)
         columns.insert(columns.end(), {{"Seeds", "", 0}, {"Deviation over seeds", "pp", 2}});
     if (extras.protocol)
@@ -75,15 +75,14 @@ std::vector<Cell> matchedRow(const StudyCell& row, const Extras& extras)
                                row.draft,
                                cell.key.backend,
                                cell.key.task,
-                               std::int64_t{row.prompts},
-                               cellOf(cell.originalRate, percent),
-                               cellOf(cell.convertedRate, percent),
-                               percent * cell.baselineRate,
-                               percent * cell.functionalRate,
                                cell.deltaPp,
                                cell.deltaLow,
                                cell.deltaHigh,
                                std::string(verdictName(cell.verdict)),
+                               cellOf(cell.originalRate, percent),
+                               cellOf(cell.convertedRate, percent),
+                               percent * cell.baselineRate,
+                               percent * cell.functionalRate,
                                cellOf(row.overConverted),
                                cellOf(row.overConvertedLow),
                                cellOf(row.overConvertedHigh),
@@ -91,7 +90,8 @@ std::vector<Cell> matchedRow(const StudyCell& row, const Extras& extras)
                                cellOf(cell.throughputPercent),
                                cell.throughputMaterial
                                    ? Cell(std::string(*cell.throughputMaterial ? "yes" : "no"))
-                                   : Cell()};
+                                   : Cell(),
+                               std::int64_t{row.prompts}};
     if (extras.seeds)
         cells.insert(cells.end(), {Cell(std::int64_t{row.seeds}), cellOf(row.sd)});
     if (extras.protocol)
