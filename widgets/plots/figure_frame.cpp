@@ -115,10 +115,12 @@ void FigurePainter::addHeatmap()
     m_map = new QCPColorMap(m_plot->xAxis, m_plot->yAxis);
     m_map->setInterpolate(false);
     m_map->setTightBoundary(false);
-    // A single row or column needs an explicit extent: its cells would have no size.
+    // A single row or column has no spacing from which its extent could follow: it is given here.
+    const auto extent = [](int count) {
+        return count > 1 ? QCPRange(0, count - 1) : QCPRange(-0.5, 0.5);
+    };
     m_map->data()->setSize(map.columns, map.rows);
-    m_map->data()->setRange(QCPRange(0, std::max(map.columns - 1, 1)),
-                            QCPRange(0, std::max(map.rows - 1, 1)));
+    m_map->data()->setRange(extent(map.columns), extent(map.rows));
     for (int row = 0; row < map.rows; ++row)
         for (int column = 0; column < map.columns; ++column) {
             const auto at = static_cast<std::size_t>(row) * static_cast<std::size_t>(map.columns) +
