@@ -161,6 +161,12 @@ void TestBackends::sampledTextsAreCounted()
         demo, demo, {"--method", "speculative", "--temperature", "0.8", "--backend", "native"});
     QVERIFY2(self.exitCode == 0, self.text());
     QCOMPARE(pooled(self).value("acceptance_rate").toDouble(), 1.0);
+    // Replayed: both passes compute the same distribution but for rounding.
+    const CliResult replayed = accept(
+        demo, demo, {"--method", "replay", "--temperature", "0.8", "--backend", "native"});
+    QVERIFY2(replayed.exitCode == 0, replayed.text());
+    QVERIFY(std::abs(pooled(replayed).value("acceptance_rate").toDouble() - 1) < 1e-4);
+    QVERIFY(pooled(replayed).value("expected").toBool());
 }
 
 void TestBackends::refusals()
@@ -171,8 +177,10 @@ void TestBackends::refusals()
     const CliResult unknown = accept(demo, demo, {"--backend", "sglang"});
     QCOMPARE(unknown.exitCode, 2);
     QVERIFY(unknown.text().contains("vllm"));
-    const CliResult sampled = accept(demo, demo, {"--method", "replay", "--temperature", "1"});
-    QCOMPARE(sampled.exitCode, 2);
+    const CliResult timed = accept(demo, demo, {"--method", "replay", "--repeats", "2"});
+    QCOMPARE(timed.exitCode, 2);
+    const CliResult greedy = accept(demo, demo, {"--top-k", "5"});
+    QCOMPARE(greedy.exitCode, 2);
 }
 
 QTEST_GUILESS_MAIN(TestBackends)
