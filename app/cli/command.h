@@ -63,6 +63,7 @@ std::unique_ptr<Command> makeConvert();
 std::unique_ptr<Command> makeRefine();
 std::unique_ptr<Command> makeAccept();
 std::unique_ptr<Command> makeGrid();
+std::unique_ptr<Command> makeImportResults();
 std::unique_ptr<Command> makeExport();
 std::unique_ptr<Command> makeReport();
 

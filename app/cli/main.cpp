@@ -29,6 +29,7 @@ std::vector<std::unique_ptr<Command>> allCommands()
     commands.push_back(makeRefine());
     commands.push_back(makeAccept());
     commands.push_back(makeGrid());
+    commands.push_back(makeImportResults());
     commands.push_back(makeExport());
     commands.push_back(makeReport());
     return commands;

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include <algorithm>
+#include <chrono>
 #include <map>
 #include <set>
 
 #include "app/cli/command.h"
 #include "app/cli/options.h"
 #include "core/base/file.h"
+#include "core/report/spec_bench.h"
 #include "core/report/study_cells.h"
 #include "core/report/tables.h"
 #include "core/store/study.h"
@@ -73,6 +75,9 @@ public:
             ->type_name("FORMATS")
             ->delimiter(',')
             ->default_str("csv,latex,md");
+        parser.add_flag(
+            "--spec-bench", m_specBench,
+            "also the steps of each measurement, as Spec-Bench writes them (JSON lines)");
     }
     Result<Output> run(JobContext&) override
     {
@@ -92,16 +97,38 @@ public:
                 MLA_CHECK(writeFileAtomically(folder.path() / files.back(), format.render(table)));
             }
         }
+        std::vector<std::string> warnings;
+        if (m_specBench)
+            MLA_CHECK(writeSteps(study, folder.path(), used, files, warnings));
         MLA_CHECK(folder.commit());
         std::string text;
         for (const std::string& file : files)
             text += (std::filesystem::path(m_output) / file).string() + "\n";
-        return Output{{{"output", m_output}, {"files", files}}, std::move(text), {}};
+        return Output{{{"output", m_output}, {"files", files}}, std::move(text), warnings};
     }
 
 private:
+    /// One file a measurement; what has no steps is left out with a warning.
+    static Status writeSteps(const StudyData& study, const std::filesystem::path& folder,
+                             std::set<std::string>& used, std::vector<std::string>& files,
+                             std::vector<std::string>& warnings)
+    {
+        const std::chrono::duration<double> now =
+            std::chrono::system_clock::now().time_since_epoch();
+        for (const AcceptanceRecord& record : study.acceptance) {
+            const Result<std::string> lines = specBenchLines(record, now.count());
+            if (!lines) {
+                warnings.push_back(lines.error().text());
+                continue;
+            }
+            files.push_back(fileStem(record.id, used) + ".jsonl");
+            MLA_CHECK(writeFileAtomically(folder / files.back(), *lines));
+        }
+        return {};
+    }
+
     std::string m_study, m_output;
-    bool m_overwrite = false;
+    bool m_overwrite = false, m_specBench = false;
     std::vector<std::string> m_tables = {"csv", "latex", "md"};
 };
 

@@ -25,6 +25,7 @@ private Q_SLOTS:
     void speculativeEqualsGreedy();
     void exportIsVerified();
     void reportWritesTables();
+    void stepsTravelAsSpecBench();
     void quietIsSilent();
     void demoIsInterruptedAndResumed();
 
@@ -268,6 +269,27 @@ void TestCliDrafts::reportWritesTables()
         QVERIFY2(QFileInfo(path("tables/" + file.toString())).size() > 0,
                  qPrintable(file.toString()));
     QCOMPARE(runCli({"report", path("study.h5"), "-o", path("tables")}).exitCode, 2);
+}
+
+/// Written as Spec-Bench's answers and read back, a measurement has the same counts.
+void TestCliDrafts::stepsTravelAsSpecBench()
+{
+    const CliResult measured = runCli(acceptArguments(demoCheckpoint()));
+    QVERIFY2(measured.exitCode == 0, measured.text().constData());
+    const CliResult report =
+        runCli({"report", path("study.h5"), "-o", path("steps"), "--spec-bench"});
+    QVERIFY2(report.exitCode == 0, report.text().constData());
+    const QJsonObject row = measured.json().value("rows").toArray().first().toObject();
+    const QStringList files = QDir(path("steps")).entryList({"original*cats*.jsonl"});
+    QCOMPARE(files.size(), 1);
+    const CliResult read =
+        runCli({"import-results", path("steps/" + files.first()), "--study", path("imported.h5"),
+                "-k", "3", "--target", "stories260K", "--json"});
+    QVERIFY2(read.exitCode == 0, read.text().constData());
+    const QJsonObject back = read.json().value("rows").toArray().first().toObject();
+    for (const char* key : {"task", "steps", "draft_tokens", "accepted_tokens", "acceptance_rate"})
+        QCOMPARE(back.value(key), row.value(key));
+    QCOMPARE(runCli({"report", path("imported.h5"), "-o", path("imported")}).exitCode, 0);
 }
 
 void TestCliDrafts::quietIsSilent()
