@@ -267,7 +267,15 @@ void TestSettings::acceptanceIsChecked_data()
     QTest::newRow("sampling") << R"({"temperature":0.7})"
                               << "";
     QTest::newRow("sampled replay") << R"({"temperature":0.7,"method":"replay"})"
-                                    << "--method replay";
+                                    << "";
+    QTest::newRow("greedy top-k") << R"({"top_k":5})"
+                                  << "--top-k";
+    QTest::newRow("top-p of nothing") << R"({"temperature":1,"top_p":0})"
+                                      << "--top-p";
+    QTest::newRow("timed replay") << R"({"method":"replay","repeats":2})"
+                                  << "--repeats";
+    QTest::newRow("sweep of an engine") << R"({"method":"speculative","sweep_k":4})"
+                                        << "--sweep-k";
     QTest::newRow("cold") << R"({"temperature":-1})"
                           << "--temperature";
     QTest::newRow("same names") << R"({"tasks":["a/x.jsonl","b/x.jsonl"]})"
