@@ -10,6 +10,7 @@
 #include <QTableView>
 
 #include "widgets/common/palette.h"
+#include "widgets/common/row_table.h"
 #include "widgets/common/table_export.h"
 #include "widgets/models/model_table.h"
 
@@ -37,14 +38,7 @@ void AcceptanceTable::buildView()
     m_view->setAccessibleName(tr("Acceptance measurements"));
     m_view->setSortingEnabled(true);
     m_view->horizontalHeader()->setSortIndicator(-1, Qt::AscendingOrder);
-    m_view->setSelectionBehavior(QAbstractItemView::SelectRows);
-    m_view->setSelectionMode(QAbstractItemView::SingleSelection);
-    m_view->setAlternatingRowColors(true);
-    m_view->setShowGrid(false);
-    m_view->setTabKeyNavigation(false);
-    m_view->verticalHeader()->hide();
-    m_view->verticalHeader()->setDefaultSectionSize(m_view->fontMetrics().height() + 6);
-    m_view->horizontalHeader()->setHighlightSections(false);
+    setUpRowTable(*m_view);
     m_view->horizontalHeader()->setSectionsMovable(true);
     m_view->horizontalHeader()->setStretchLastSection(true);
     connect(m_view, &QTableView::activated, this, [this](const QModelIndex& index) {

@@ -8,6 +8,7 @@
 #include <QTableView>
 #include <QVBoxLayout>
 
+#include "widgets/common/row_table.h"
 #include "widgets/common/table_export.h"
 #include "widgets/models/model_table.h"
 
@@ -24,14 +25,7 @@ LayerTableView::LayerTableView(std::vector<LayerColumn> columns, const QString& 
     m_view->setAccessibleName(tr("Layers"));
     m_view->setSortingEnabled(true);
     m_view->sortByColumn(0, Qt::AscendingOrder);
-    m_view->setSelectionBehavior(QAbstractItemView::SelectRows);
-    m_view->setSelectionMode(QAbstractItemView::SingleSelection);
-    m_view->setAlternatingRowColors(true);
-    m_view->setShowGrid(false);
-    m_view->setTabKeyNavigation(false);
-    m_view->verticalHeader()->hide();
-    m_view->horizontalHeader()->setHighlightSections(false);
-    m_view->verticalHeader()->setDefaultSectionSize(m_view->fontMetrics().height() + 6);
+    setUpRowTable(*m_view);
     m_view->horizontalHeader()->setStretchLastSection(true);
     connect(m_view->selectionModel(), &QItemSelectionModel::currentRowChanged, this,
             [this](const QModelIndex& current) {

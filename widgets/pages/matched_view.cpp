@@ -12,6 +12,7 @@
 #include "core/report/figure_data.h"
 #include "widgets/common/empty_state.h"
 #include "widgets/common/plain_text.h"
+#include "widgets/common/row_table.h"
 #include "widgets/common/table_export.h"
 #include "widgets/pages/figure_choice.h"
 
@@ -59,14 +60,7 @@ void MatchedView::buildView()
     m_view->setAccessibleName(tr("Matched cells"));
     m_view->setSortingEnabled(true);
     m_view->horizontalHeader()->setSortIndicator(-1, Qt::AscendingOrder);
-    m_view->setSelectionBehavior(QAbstractItemView::SelectRows);
-    m_view->setSelectionMode(QAbstractItemView::SingleSelection);
-    m_view->setAlternatingRowColors(true);
-    m_view->setShowGrid(false);
-    m_view->setTabKeyNavigation(false);
-    m_view->verticalHeader()->hide();
-    m_view->verticalHeader()->setDefaultSectionSize(m_view->fontMetrics().height() + 6);
-    m_view->horizontalHeader()->setHighlightSections(false);
+    setUpRowTable(*m_view);
     connect(m_view, &QTableView::activated, this, [this](const QModelIndex& index) {
         const auto row = static_cast<std::size_t>(m_sorted->mapToSource(index).row());
         if (m_choice->currentIndex() == Cells)
