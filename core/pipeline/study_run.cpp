@@ -11,6 +11,7 @@
 #include "core/pipeline/accept_prompts.h"
 #include "core/pipeline/internal.h"
 #include "core/pipeline/run_support.h"
+#include "core/report/acceptance_groups.h"
 #include "core/store/study.h"
 
 namespace mla
@@ -192,20 +193,11 @@ Status StudyRun::accept(const fs::path& draft)
 AcceptanceMetrics pooledAcceptance(const StudyData& study, const std::string& runId,
                                    const AcceptSettings& settings)
 {
-    std::vector<StepCount> steps;
-    int offset = 0;
-    for (const AcceptanceRecord& record : study.acceptance) {
-        if (record.run != runId || record.chatTemplate != settings.chatTemplate)
-            continue;
-        int last = -1;
-        for (std::size_t i = 0; i < record.drafted.size(); ++i) {
-            last = std::max(last, record.prompt[i]);
-            steps.push_back({offset + record.prompt[i], record.drafted[i], record.accepted[i],
-                             record.weight.empty() ? 1 : record.weight[i]});
-        }
-        offset += last + 1;
-    }
-    return acceptanceMetrics(steps, settings.k);
+    AcceptanceRows rows = rowsOf(study, runId);
+    std::erase_if(rows, [&](const AcceptanceRecord* row) {
+        return row->chatTemplate != settings.chatTemplate;
+    });
+    return acceptanceMetrics(pooledSteps(rows), settings.k);
 }
 
 Result<StudyOutcome> StudyRun::summary() const

@@ -53,15 +53,20 @@ std::vector<std::string> measuredConverters(const StudyData& study)
 
 } // namespace
 
+std::string samplingText(const AcceptanceRecord& row)
+{
+    std::string text = row.temperature > 0 ? "T = " + exactText(row.temperature) : "greedy";
+    if (row.topK > 0)
+        text += ", top-k " + std::to_string(row.topK);
+    if (row.topP < 1)
+        text += ", top-p " + exactText(row.topP);
+    return text;
+}
+
 Protocol protocolOf(const AcceptanceRecord& row)
 {
-    std::string sampling = row.temperature > 0 ? "T = " + exactText(row.temperature) : "greedy";
-    if (row.topK > 0)
-        sampling += ", top-k " + std::to_string(row.topK);
-    if (row.topP < 1)
-        sampling += ", top-p " + exactText(row.topP);
     return {row.k, row.target,
-            row.backend + " " + row.method + ", " + sampling +
+            row.backend + " " + row.method + ", " + samplingText(row) +
                 (row.chatTemplate ? ", chat template" : "")};
 }
 
@@ -128,20 +133,27 @@ AcceptanceRows rowsOf(const StudyData& study, const std::string& run)
     return rows;
 }
 
+std::vector<StepCount> stepsOf(const AcceptanceRecord& row)
+{
+    std::vector<StepCount> steps;
+    const std::size_t count =
+        std::min({row.prompt.size(), row.drafted.size(), row.accepted.size()});
+    for (std::size_t i = 0; i < count; ++i)
+        steps.push_back({row.prompt[i], row.drafted[i], row.accepted[i],
+                         row.weight.empty() ? 1 : row.weight.at(i)});
+    return steps;
+}
+
 std::vector<StepCount> pooledSteps(const AcceptanceRows& rows)
 {
     std::vector<StepCount> steps;
     std::map<std::pair<const AcceptanceRecord*, int>, int> numbers;
-    for (const AcceptanceRecord* row : rows) {
-        const std::size_t count =
-            std::min({row->prompt.size(), row->drafted.size(), row->accepted.size()});
-        for (std::size_t i = 0; i < count; ++i) {
+    for (const AcceptanceRecord* row : rows)
+        for (StepCount step : stepsOf(*row)) {
             const int next = static_cast<int>(numbers.size());
-            const int prompt = numbers.emplace(std::pair(row, row->prompt[i]), next).first->second;
-            steps.push_back({prompt, row->drafted[i], row->accepted[i],
-                             row->weight.empty() ? 1 : row->weight[i]});
+            step.prompt = numbers.emplace(std::pair(row, step.prompt), next).first->second;
+            steps.push_back(step);
         }
-    }
     return steps;
 }
 

@@ -50,8 +50,13 @@ struct GroupName {
 /// The variant alone, unless two drafts of the group share it.
 [[nodiscard]] std::string draftName(const AcceptanceGroup& group, const DraftRows& draft);
 
+/// "greedy", or "T = 0.7, top-k 20, top-p 0.9".
+[[nodiscard]] std::string samplingText(const AcceptanceRecord& row);
+
 /// All rows of a run ("original" for the unconverted draft).
 [[nodiscard]] AcceptanceRows rowsOf(const StudyData& study, const std::string& run);
+/// Raw steps of one row, numbered as its prompts are.
+[[nodiscard]] std::vector<StepCount> stepsOf(const AcceptanceRecord& row);
 /// Raw steps of all rows; prompts of different rows stay different prompts.
 [[nodiscard]] std::vector<StepCount> pooledSteps(const AcceptanceRows& rows);
 [[nodiscard]] AcceptanceMetrics pooledMetrics(const AcceptanceRows& rows);

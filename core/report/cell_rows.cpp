@@ -7,6 +7,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "core/report/acceptance_groups.h"
 #include "core/report/report_text.h"
 #include "core/report/study_cells.h"
 
@@ -63,13 +64,7 @@ std::string lengthText(const json& settings)
 
 std::string protocolText(const AcceptanceRecord& record)
 {
-    std::string sampling =
-        record.temperature > 0 ? "T = " + exactText(record.temperature) : "greedy";
-    if (record.topK > 0)
-        sampling += ", top-k " + std::to_string(record.topK);
-    if (record.topP < 1)
-        sampling += ", top-p " + exactText(record.topP);
-    return "k = " + std::to_string(record.k) + ", " + record.method + ", " + sampling +
+    return "k = " + std::to_string(record.k) + ", " + record.method + ", " + samplingText(record) +
            lengthText(parsed(record.settingsJson)) + (record.chatTemplate ? ", chat template" : "");
 }
 

@@ -9,6 +9,7 @@
 #include <set>
 
 #include "core/evaluate/bootstrap.h"
+#include "core/report/acceptance_groups.h"
 #include "core/report/cell_rows.h"
 #include "core/report/report_text.h"
 
@@ -44,11 +45,7 @@ MeasuredVariant pool(const CellKey& key, const std::string& variant, const Rows&
     for (const CellRow* row : rows) {
         const AcceptanceRecord& record = *row->record;
         out.prompts = std::max(out.prompts, promptsOf(record, counts));
-        const std::size_t steps =
-            std::min({record.prompt.size(), record.drafted.size(), record.accepted.size()});
-        for (std::size_t i = 0; i < steps; ++i)
-            out.steps.push_back({record.prompt[i], record.drafted[i], record.accepted[i],
-                                 record.weight.empty() ? 1 : record.weight.at(i)});
+        std::ranges::copy(stepsOf(record), std::back_inserter(out.steps));
         if (!record.speeds.empty())
             out.tokensPerSecond.insert(out.tokensPerSecond.end(), record.speeds.begin(),
                                        record.speeds.end());
@@ -61,9 +58,8 @@ MeasuredVariant pool(const CellKey& key, const std::string& variant, const Rows&
 double rateOf(const AcceptanceRecord& record)
 {
     PromptSums sums;
-    for (std::size_t i = 0; i < std::min(record.drafted.size(), record.accepted.size()); ++i)
-        sums.add({0, record.drafted[i], record.accepted[i],
-                  record.weight.empty() ? 1 : record.weight.at(i)});
+    for (const StepCount& step : stepsOf(record))
+        sums.add(step);
     return sums.rate();
 }
 
