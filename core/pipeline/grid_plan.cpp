@@ -6,8 +6,8 @@
 
 #include "core/backends/python_environment.h"
 #include "core/backends/python_packages.h"
-#include "core/base/resources.h"
 #include "core/convert/conversion_limits.h"
+#include "core/pipeline/task_files.h"
 #include "core/store/schema.h"
 
 namespace mla
@@ -199,8 +199,8 @@ Result<GridPlan> planGrid(GridFile file, const fs::path& models, const fs::path&
     if (!tasksFolder.empty())
         file.tasksFolder = fs::absolute(tasksFolder).lexically_normal();
     if (file.tasksFolder.empty()) {
-        MLA_TRY(resources, resourceDirectory());
-        file.tasksFolder = resources / "tasks";
+        MLA_TRY(bundled, bundledTasks());
+        file.tasksFolder = std::move(bundled);
     }
     plan.rows = rowsOf(file);
     addDrafts(file, plan.units);

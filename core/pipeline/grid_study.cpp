@@ -98,6 +98,7 @@ Status seedUnit(const GridPlan& plan, const GridFolder& folder, const GridUnit& 
         putAll(shared, study.calibrations);
         putAll(shared, study.continuations);
         putAll(shared, study.chatPrompts);
+        putAll(shared, study.tokenTexts);
         if (!shared.calibrations.empty() || shared.continuations.size() >= plan.file.tasks.size())
             break;
     }
@@ -135,6 +136,7 @@ Status mergeUnits(const GridPlan& plan, const GridFolder& folder,
             putAll(all, study.acceptance);
             putAll(all, study.continuations);
             putAll(all, study.chatPrompts);
+            putAll(all, study.tokenTexts);
         }
         fillStages(all);
         return {};

@@ -157,6 +157,10 @@ void TestGrid::completes()
     QVERIFY(study.ok());
     QCOMPARE(study->runs.size(), std::size_t{6});        // 2 x (converted + 2)
     QCOMPARE(study->acceptance.size(), std::size_t{14}); // (1 + 2 x 3) x 2: original once
+    QCOMPARE(study->tokenTexts.size(), std::size_t{1});  // one target
+    for (const mla::ContinuationRecord& text : study->continuations)
+        for (const std::int32_t id : text.ids)
+            QVERIFY(study->tokenTexts.front().find(id));
     QCOMPARE(study->calibrations.size(), std::size_t{1});
     QCOMPARE(study->continuations.size(), std::size_t{2});
     m_expected = results(*study);
