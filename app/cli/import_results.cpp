@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+#include <cmath>
+
 #include "app/cli/command.h"
 #include "app/cli/json_report.h"
 #include "app/cli/options.h"
@@ -85,14 +87,15 @@ private:
         json rows = json::array();
         for (const AcceptanceRecord& record : records) {
             const AcceptanceMetrics m = pooledMetrics({&record});
-            table.addRow({record.task, count(m.steps), count(m.draftTokens),
-                          count(m.acceptedTokens), number(percent * m.acceptanceRate, 1),
-                          number(m.meanAcceptanceLength, 2), number(record.tokensPerSecond, 1)});
+            table.addRow({record.task, count(std::llround(m.steps)),
+                          count(std::llround(m.draftTokens)), count(std::llround(m.acceptedTokens)),
+                          number(percent * m.acceptanceRate, 1), number(m.meanAcceptanceLength, 2),
+                          number(record.tokensPerSecond, 1)});
             rows.push_back({{"id", record.id},
                             {"task", record.task},
-                            {"steps", m.steps},
-                            {"draft_tokens", m.draftTokens},
-                            {"accepted_tokens", m.acceptedTokens},
+                            {"steps", wholeIfPossible(m.steps)},
+                            {"draft_tokens", wholeIfPossible(m.draftTokens)},
+                            {"accepted_tokens", wholeIfPossible(m.acceptedTokens)},
                             {"acceptance_rate", m.acceptanceRate},
                             {"mean_acceptance_length", m.meanAcceptanceLength},
                             {"tokens_per_second", orNull(record.tokensPerSecond)}});
