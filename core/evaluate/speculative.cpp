@@ -2,22 +2,15 @@
 #include "core/evaluate/speculative.h"
 
 #include <algorithm>
-#include <chrono>
 #include <memory>
 
+#include "core/base/elapsed.h"
 #include "core/model/token_distribution.h"
 
 namespace mla
 {
 namespace
 {
-
-using Clock = std::chrono::steady_clock;
-
-double seconds(Clock::time_point from, Clock::time_point to)
-{
-    return std::chrono::duration<double>(to - from).count();
-}
 
 /// A decoder with its cache over prompt + continuation so far.
 class CachedModel final : public TextModel
@@ -157,13 +150,14 @@ Result<SpeculativeResult> speculate(JobContext& job, TextModel& target, TextMode
         const int drafted = std::min(k, newTokens - position - 1);
         std::vector<int> proposal = text;
         chooser->beginStep();
-        const Clock::time_point proposing = Clock::now();
+        const SteadyClock::time_point proposing = SteadyClock::now();
         for (int i = 0; i < drafted; ++i) {
             const torch::Tensor logits = draft.catchUp(proposal);
             proposal.push_back(
                 chooser->propose(allowedLogits(logits[logits.size(0) - 1], stop, position + i)));
         }
-        const Clock::time_point verifying = Clock::now();
+        out.draftSeconds += secondsSince(proposing);
+        const SteadyClock::time_point verifying = SteadyClock::now();
         const torch::Tensor logits = target.catchUp(proposal); // [drafted + 1, V]
         int accepted = 0;
         for (bool stands = true; stands && !ended;) {
@@ -177,8 +171,7 @@ Result<SpeculativeResult> speculate(JobContext& job, TextModel& target, TextMode
             stands = verdict.drafted;
             accepted += stands;
         }
-        out.draftSeconds += seconds(proposing, verifying);
-        out.verifySeconds += seconds(verifying, Clock::now());
+        out.verifySeconds += secondsSince(verifying);
         // What lies behind the last certain token but one is void in both caches.
         target.rollback(static_cast<std::int64_t>(text.size()) - 1);
         draft.rollback(static_cast<std::int64_t>(text.size()) - 1);

@@ -2,8 +2,8 @@
 #include "core/evaluate/step_costs.h"
 
 #include <algorithm>
-#include <chrono>
 
+#include "core/base/elapsed.h"
 #include "core/model/sampling.h"
 
 namespace mla
@@ -19,7 +19,6 @@ constexpr int passes = 5;
 Result<std::vector<double>> passSeconds(const Decoder& model, const std::vector<int>& prompt,
                                         int most)
 {
-    using Clock = std::chrono::steady_clock;
     const auto length = static_cast<std::int64_t>(prompt.size());
     MLA_CHECK(checkIds(model.config(), prompt, length + most));
     const torch::NoGradGuard noGrad;
@@ -31,11 +30,11 @@ Result<std::vector<double>> passSeconds(const Decoder& model, const std::vector<
             std::vector<int>(static_cast<std::size_t>(tokens), prompt.back()), model.device());
         std::vector<double> seconds;
         for (int pass = 0; pass <= passes; ++pass) {
-            const Clock::time_point begun = Clock::now();
+            const SteadyClock::time_point begun = SteadyClock::now();
             // Reading a value waits for the device.
             (void)model.step(ids, cache)[0][0][0].item<float>();
             if (pass > 0)
-                seconds.push_back(std::chrono::duration<double>(Clock::now() - begun).count());
+                seconds.push_back(secondsSince(begun));
             cache.rollback(length);
         }
         std::ranges::nth_element(seconds, seconds.begin() + passes / 2);

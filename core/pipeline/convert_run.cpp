@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include <nlohmann/json.hpp>
 
-#include <chrono>
 #include <mutex>
 
+#include "core/base/elapsed.h"
 #include "core/base/resources.h"
 #include "core/convert/conversion_limits.h"
 #include "core/convert/converter.h"
@@ -24,7 +24,6 @@ namespace
 
 namespace fs = std::filesystem;
 using nlohmann::json;
-using Clock = std::chrono::steady_clock;
 
 constexpr const char* kPairs = "rope_pairs";
 constexpr std::int64_t kResidualSequences = 2; // attention logits are quadratic in length
@@ -109,7 +108,7 @@ std::string ConvertRun::manifest() const
 
 Result<std::pair<LayerRecord, LayerTensors>> ConvertRun::convertLayer(LayerActivations& layer) const
 {
-    const Clock::time_point begun = Clock::now();
+    const SteadyClock::time_point begun = SteadyClock::now();
     const GqaBlock& gqa = std::get<GqaBlock>(layer.weights.attention);
     const CalibrationSet& set = m_calibration.set;
     const std::int64_t heldout = set.heldout(), train = set.sequences() - heldout;
@@ -139,7 +138,7 @@ Result<std::pair<LayerRecord, LayerTensors>> ConvertRun::convertLayer(LayerActiv
     for (auto& entry : basisTensors(converted.basis))
         tensors.push_back(std::move(entry));
     tensors.emplace_back(kPairs, pairsTensor(converted.ropePairs));
-    record.seconds = std::chrono::duration<double>(Clock::now() - begun).count();
+    record.seconds = secondsSince(begun);
     record.complete = true;
     return std::pair{std::move(record), std::move(tensors)};
 }
@@ -262,7 +261,7 @@ Result<DraftContent> ConvertRun::content(const PartsFolder& parts, const ModelCo
 
 Result<RunOutcome> ConvertRun::run(const TokenWindows& windows)
 {
-    const Clock::time_point begun = Clock::now();
+    const SteadyClock::time_point begun = SteadyClock::now();
     MLA_TRY(device, resolveDevice(m_request.compute.device));
     m_device = device;
     MLA_TRY(fingerprint, m_original.fingerprint());

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/pipeline/draft_run.h"
 
+#include "core/base/elapsed.h"
 #include "core/base/file.h"
 #include "core/store/study.h"
 
@@ -46,7 +47,7 @@ Result<RunOutcome> finishRun(JobContext& job, const RunTarget& target, PartsFold
                                                          : finished.windows,
                                 finished.device, finished.workers));
     run.stages = std::move(stages);
-    run.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begun).count();
+    run.seconds = secondsSince(begun);
     run.peakRssBytes = peakRssBytes();
     run.draftPath = fs::absolute(target.output).lexically_normal().string();
     if (job.stopRequested())

@@ -4,10 +4,10 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <set>
 
+#include "core/base/elapsed.h"
 #include "core/pipeline/grid_study.h"
 #include "core/pipeline/pipeline.h"
 #include "core/pipeline/run_support.h"
@@ -20,13 +20,7 @@ namespace
 
 namespace fs = std::filesystem;
 using nlohmann::json;
-using Clock = std::chrono::steady_clock;
 using Tasks = std::vector<std::string>;
-
-double since(Clock::time_point begun)
-{
-    return std::chrono::duration<double>(Clock::now() - begun).count();
-}
 
 bool isCancelled(const Status& status)
 {
@@ -145,7 +139,7 @@ Status UnitRun::makeDrafts()
     MLA_CHECK(seedUnit(plan(), folder(), m_unit));
     std::string stem, problem;
     for (const std::string& variant : partsOf(plan(), m_unit)) {
-        const Clock::time_point begun = Clock::now();
+        const SteadyClock::time_point begun = SteadyClock::now();
         const auto work = [&]() -> Status {
             if (variant != "converted")
                 return problem.empty() ? refine(variant, stem + variant)
@@ -164,7 +158,7 @@ Status UnitRun::makeDrafts()
             problem = status.error().text();
         if (status && before != m_parts.end() && before->second.error.empty())
             continue; // it was done: its time stands
-        MLA_CHECK(keep(variant, since(begun), status ? "" : status.error().text()));
+        MLA_CHECK(keep(variant, secondsSince(begun), status ? "" : status.error().text()));
     }
     return {};
 }
@@ -235,14 +229,14 @@ Status UnitRun::measure(const Tasks& tasks)
         request.settings.tasks.push_back(taskFile(plan(), task));
     request.compute = m_request.compute;
     request.study = m_study;
-    const Clock::time_point begun = Clock::now();
+    const SteadyClock::time_point begun = SteadyClock::now();
     const auto outcome = measureAcceptance(m_job, request);
     MLA_TRY(done, measured());
     const auto count =
         std::ranges::count_if(tasks, [&](const std::string& task) { return done.contains(task); });
     for (const std::string& task : tasks)
         if (done.contains(task))
-            MLA_CHECK(keep(task, since(begun) / static_cast<double>(count), {}));
+            MLA_CHECK(keep(task, secondsSince(begun) / static_cast<double>(count), {}));
     return outcome ? Status() : Status(outcome.error());
 }
 
@@ -250,14 +244,14 @@ Status UnitRun::measureSingly(const Tasks& tasks)
 {
     std::string last;
     for (std::size_t i = 0; i < tasks.size(); ++i) {
-        const Clock::time_point begun = Clock::now();
+        const SteadyClock::time_point begun = SteadyClock::now();
         const Status status = measure({tasks[i]});
         if (isCancelled(status))
             return status;
         if (status)
             continue;
         const std::string error = status.error().text();
-        MLA_CHECK(keep(tasks[i], since(begun), error));
+        MLA_CHECK(keep(tasks[i], secondsSince(begun), error));
         if (error == last) { // it is not the task's fault: the rest would fail as well
             for (++i; i < tasks.size(); ++i)
                 MLA_CHECK(keep(tasks[i], 0, error));

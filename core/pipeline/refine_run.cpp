@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include <nlohmann/json.hpp>
 
-#include <chrono>
 #include <mutex>
 
+#include "core/base/elapsed.h"
 #include "core/base/resources.h"
 #include "core/evaluate/fidelity.h"
 #include "core/export/imported_draft.h"
@@ -22,7 +22,6 @@ namespace
 
 namespace fs = std::filesystem;
 using nlohmann::json;
-using Clock = std::chrono::steady_clock;
 
 /// One refinement in work.
 class RefineRun
@@ -163,7 +162,7 @@ Result<NamedCalibration> RefineRun::calibration(const PartsFolder& parts)
 
 Result<std::pair<LayerRecord, LayerTensors>> RefineRun::refineOne(LayerActivations& layer)
 {
-    const Clock::time_point begun = Clock::now();
+    const SteadyClock::time_point begun = SteadyClock::now();
     const GqaBlock& gqa = std::get<GqaBlock>(layer.weights.attention);
     MLA_TRY(start, loadMlaBlock(m_draft, layer.layer, m_device));
     const CalibrationSet& set = m_calibration.set;
@@ -190,7 +189,7 @@ Result<std::pair<LayerRecord, LayerTensors>> RefineRun::refineOne(LayerActivatio
     record.lossAfter = refined.lossAfter;
     record.keptConverted = refined.keptConverted;
     record.loss = std::move(refined.curve);
-    record.seconds = std::chrono::duration<double>(Clock::now() - begun).count();
+    record.seconds = secondsSince(begun);
     record.complete = true;
     for (const std::string& warning : refined.warnings) {
         m_job.warn(warning);
@@ -294,7 +293,7 @@ Result<DraftContent> RefineRun::content(const PartsFolder& parts, const RunRecor
 
 Result<RunOutcome> RefineRun::run(const TokenWindows& windows)
 {
-    const Clock::time_point begun = Clock::now();
+    const SteadyClock::time_point begun = SteadyClock::now();
     MLA_TRY(device, resolveDevice(m_request.compute.device));
     m_device = device;
     MLA_TRY(fingerprint, m_original.fingerprint());
