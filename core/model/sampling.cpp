@@ -96,7 +96,7 @@ float appendTopTokens(const torch::Tensor& logits, int count, std::vector<std::i
 Result<Continuation> continuePrompt(JobContext& job, const Decoder& model,
                                     const std::vector<int>& prompt, int newTokens,
                                     const StopRule& stop, const SamplingRule& rule,
-                                    torch::Generator* generator)
+                                    torch::Generator* generator, Remember remember)
 {
     TORCH_CHECK(rule.greedy() || generator, "sampling needs a generator");
     const std::int64_t total = static_cast<std::int64_t>(prompt.size()) + newTokens;
@@ -115,10 +115,12 @@ Result<Continuation> continuePrompt(JobContext& job, const Decoder& model,
         } else {
             const torch::Tensor probabilities = tokenProbabilities(allowed[0], rule);
             out.ids.push_back(drawToken(probabilities, *generator));
-            out.drawn.push_back(probabilities[out.ids.back()].item<double>());
+            if (remember == Remember::Choices)
+                out.drawn.push_back(probabilities[out.ids.back()].item<double>());
         }
-        out.margins.push_back(
-            appendTopTokens(allowed[0], keptChoices, out.topIds, out.topProbabilities));
+        if (remember == Remember::Choices)
+            out.margins.push_back(
+                appendTopTokens(allowed[0], keptChoices, out.topIds, out.topProbabilities));
         if (stop.isEos(out.ids.back()) || static_cast<int>(out.ids.size()) == newTokens)
             break;
         logits = model.stepLast(idTensor({out.ids.back()}, model.device()), cache);

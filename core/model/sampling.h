@@ -60,11 +60,16 @@ struct Continuation {
 float appendTopTokens(const torch::Tensor& logits, int count, std::vector<std::int32_t>& ids,
                       std::vector<float>& probabilities);
 
+/// What continuePrompt() writes down. The ids alone cost nothing beside the model: for timing, and
+/// where nobody looks at the rest.
+enum class Remember { Ids, Choices };
+
 /// Plain decoding of one prompt. `generator` is used for sampling only.
 Result<Continuation> continuePrompt(JobContext& job, const Decoder& model,
                                     const std::vector<int>& prompt, int newTokens,
                                     const StopRule& stop, const SamplingRule& rule = {},
-                                    torch::Generator* generator = nullptr);
+                                    torch::Generator* generator = nullptr,
+                                    Remember remember = Remember::Choices);
 
 /// [1, T] int64 on the model's device.
 torch::Tensor idTensor(const std::vector<int>& ids, torch::Device device);

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "core/pipeline/accept_engine.h"
 
-#include <chrono>
-
+#include "core/base/elapsed.h"
 #include "core/evaluate/speculative.h"
 #include "core/model/tensors.h"
 #include "core/pipeline/accept_texts.h"
@@ -11,13 +10,6 @@ namespace mla
 {
 namespace
 {
-
-using Clock = std::chrono::steady_clock;
-
-double since(Clock::time_point begun)
-{
-    return std::chrono::duration<double>(Clock::now() - begun).count();
-}
 
 class NativeEngine final : public AcceptEngine
 {
@@ -30,19 +22,19 @@ public:
     Result<EngineText> speculate(JobContext& job, const std::vector<int>& prompt,
                                  int index) override
     {
-        const Clock::time_point begun = Clock::now();
+        const SteadyClock::time_point begun = SteadyClock::now();
         torch::Generator generator = seededGenerator(m_request.compute.seed, acceptanceStream,
                                                      static_cast<std::uint64_t>(index));
         const AcceptSettings& settings = m_request.settings;
         if (!m_draft) {
             MLA_TRY(text, continuePrompt(job, m_target, prompt, settings.maxNewTokens, m_stop,
-                                         settings.rule(), &generator));
-            return EngineText{std::move(text.ids), {}, since(begun), {}, {}, {}};
+                                         settings.rule(), &generator, Remember::Ids));
+            return EngineText{std::move(text.ids), {}, secondsSince(begun), {}, {}, {}};
         }
         MLA_TRY(result, mla::speculate(job, m_target, *m_draft, prompt, settings.maxNewTokens,
                                        settings.k, m_stop, settings.rule(), &generator));
         return EngineText{std::move(result.ids), {std::move(result.steps), result.plainSteps},
-                          since(begun),          result.draftSeconds,
+                          secondsSince(begun),   result.draftSeconds,
                           result.verifySeconds,  {}};
     }
     [[nodiscard]] bool parallel() const override { return true; }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include <atomic>
-#include <chrono>
 
+#include "core/base/elapsed.h"
 #include "core/evaluate/expected_counts.h"
 #include "core/evaluate/replay.h"
 #include "core/evaluate/step_costs.h"
@@ -19,14 +19,8 @@ namespace
 {
 
 namespace fs = std::filesystem;
-using Clock = std::chrono::steady_clock;
 
 constexpr float kNearTie = 1e-3F; // top-2 margins below it may fall either way in another pass
-
-double since(Clock::time_point begun)
-{
-    return std::chrono::duration<double>(Clock::now() - begun).count();
-}
 
 /// The first place where `ids` leave the target's own text.
 std::optional<AcceptRow::Divergence> divergence(const std::vector<int>& ids,
@@ -56,14 +50,15 @@ private:
     Status measureCosts(const std::vector<TaskPrompts>& tasks);
     Result<MeasuredTask> replayTask(const TaskPrompts& task);
     Result<MeasuredTask> runTask(const TaskPrompts& task);
-    Status measureBaseline(const std::vector<TaskPrompts>& tasks, std::vector<MeasuredTask>& all);
+    Status measureBaseline(const std::vector<TaskPrompts>& tasks, std::vector<MeasuredTask>& all,
+                           std::vector<AcceptRow>& rows);
     Result<TargetTexts> ownTexts(const TaskPrompts& task);
     Result<std::vector<EngineText>> runPrompts(const TaskPrompts& task, AcceptEngine& engine,
                                                const char* stage);
     Result<std::unique_ptr<AcceptEngine>> openEngine(const std::vector<TaskPrompts>& tasks,
                                                      bool plain);
     Status warmUp(const std::vector<TaskPrompts>& tasks, AcceptEngine& engine);
-    Status store(const MeasuredTask& task);
+    Status store(const MeasuredTask& task, const AcceptRow& row);
     void announce(const std::string& task, int prompt, const std::vector<StepCount>& steps);
     [[nodiscard]] AcceptRow row(const std::vector<const MeasuredTask*>& tasks,
                                 const std::string& name) const
@@ -248,7 +243,7 @@ Result<MeasuredTask> AcceptRun::runTask(const TaskPrompts& task)
 }
 
 Status AcceptRun::measureBaseline(const std::vector<TaskPrompts>& tasks,
-                                  std::vector<MeasuredTask>& all)
+                                  std::vector<MeasuredTask>& all, std::vector<AcceptRow>& rows)
 {
     if (!settings().baseline)
         return {};
@@ -267,7 +262,8 @@ Status AcceptRun::measureBaseline(const std::vector<TaskPrompts>& tasks,
             all[t].baselineSeconds.push_back(seconds);
         }
         m_promptsDone += static_cast<int>(tasks[t].prompts.size());
-        MLA_CHECK(store(all[t]));
+        rows[t] = row({&all[t]}, all[t].name);
+        MLA_CHECK(store(all[t], rows[t]));
     }
     return engine->finish(m_job);
 }
@@ -294,13 +290,12 @@ Status AcceptRun::warmUp(const std::vector<TaskPrompts>& tasks, AcceptEngine& en
     return {};
 }
 
-Status AcceptRun::store(const MeasuredTask& task)
+Status AcceptRun::store(const MeasuredTask& task, const AcceptRow& row)
 {
     if (!m_request.study)
         return {};
-    AcceptanceRecord record =
-        acceptRecord(task, row({&task}, task.name), m_request, *m_pair, m_costs,
-                     m_engine ? m_engine->software() : std::string());
+    AcceptanceRecord record = acceptRecord(task, row, m_request, *m_pair, m_costs,
+                                           m_engine ? m_engine->software() : std::string());
     TokenTextRecord words = tokenTexts(*m_pair, record.target, record.choices.ids);
     return updateStudy(*m_request.study, [&](StudyData& study) -> Status {
         study.software = softwareText();
@@ -335,21 +330,20 @@ Result<AcceptOutcome> AcceptRun::run()
     }
     std::vector<MeasuredTask> all;
     for (const TaskPrompts& task : tasks) {
-        const Clock::time_point begun = Clock::now();
+        const SteadyClock::time_point begun = SteadyClock::now();
         MLA_TRY(measured, replaying() ? replayTask(task) : runTask(task));
-        measured.wallTime = since(begun);
-        MLA_CHECK(store(measured));
+        measured.wallTime = secondsSince(begun);
+        outcome.rows.push_back(row({&measured}, task.name));
+        MLA_CHECK(store(measured, outcome.rows.back()));
         m_promptsDone += static_cast<int>(task.prompts.size());
         all.push_back(std::move(measured));
     }
     if (m_engine)
         MLA_CHECK(m_engine->finish(m_job));
-    MLA_CHECK(measureBaseline(tasks, all));
+    MLA_CHECK(measureBaseline(tasks, all, outcome.rows));
     std::vector<const MeasuredTask*> together;
-    for (const MeasuredTask& task : all) {
-        outcome.rows.push_back(row({&task}, task.name));
+    for (const MeasuredTask& task : all)
         together.push_back(&task);
-    }
     outcome.pooled = row(together, "pooled");
     for (const std::string& warning : outcome.warnings)
         m_job.warn(warning);

@@ -53,7 +53,7 @@ Result<std::vector<int>> generateTokens(JobContext& job, const GenerateRequest& 
         torch::Generator generator = seededGenerator(request.compute.seed, 0x6e4);
         const StopRule stop{decoder.config().eosTokenIds, request.minNewTokens};
         MLA_TRY(continuation, continuePrompt(job, decoder, request.ids, request.newTokens, stop,
-                                             {request.temperature}, &generator));
+                                             {request.temperature}, &generator, Remember::Ids));
         ids = std::move(continuation.ids);
         return {};
     }));
