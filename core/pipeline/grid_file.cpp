@@ -217,8 +217,19 @@ Status check(GridFile& grid)
     MLA_CHECK(at("refine", validate(grid.refine)));
     if (grid.refine.layers)
         return wrong("refine.layers", "is not for grids: every layer is refined");
-    for (const std::string& backend : grid.backends)
-        MLA_CHECK(at("accept", validate(acceptSettings(grid, backend))));
+    bool timed = false, replayed = false;
+    for (const std::string& backend : grid.backends) {
+        const AcceptSettings settings = acceptSettings(grid, backend);
+        MLA_CHECK(at("accept", validate(settings)));
+        const bool replay = settings.chosenMethod() == "replay";
+        timed = timed || !replay;
+        replayed = replayed || replay;
+    }
+    if (!timed && (grid.accept.repeats > 1 || grid.accept.baseline))
+        return wrong("accept.repeats", "and 'accept.baseline' time engines: no backend of this "
+                                       "grid does anything but replay");
+    if (!replayed && grid.accept.sweepK > 0)
+        return wrong("accept.sweep_k", "replays stored texts: no backend of this grid does");
     return checkConverters(grid);
 }
 
@@ -302,6 +313,12 @@ AcceptSettings acceptSettings(const GridFile& grid, const std::string& backend)
     settings.backend = backend;
     if (backend != "native")
         settings.method.clear(); // it chooses between the native engine's two
+    if (settings.chosenMethod() == "replay") {
+        settings.repeats = 1;
+        settings.baseline = false;
+    } else {
+        settings.sweepK = 0;
+    }
     return settings;
 }
 

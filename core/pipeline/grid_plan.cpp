@@ -135,10 +135,13 @@ void lookAtConversions(const GridPlan& plan, std::vector<GridLack>& lacks)
 
 void lookAtTasks(const GridPlan& plan, std::vector<GridLack>& lacks)
 {
+    std::string known;
+    for (const std::string& name : taskNames(plan.file.tasksFolder))
+        known += (known.empty() ? "; there are " : ", ") + name;
     std::error_code ignored;
     for (const std::string& task : plan.file.tasks)
         if (const fs::path file = taskFile(plan, task); !fs::is_regular_file(file, ignored))
-            lacks.push_back({"task", task, file.string() + " is not there", 0, 0});
+            lacks.push_back({"task", task, file.string() + " is not there" + known, 0, 0});
 }
 
 void lookAtBackends(JobContext& job, const GridPlan& plan, const std::string& python,

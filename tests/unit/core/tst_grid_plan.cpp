@@ -151,6 +151,13 @@ void TestGridPlan::refused_data()
     row("length", "/calibration", "{\"length\": 1}", "'calibration'");
     row("steps", "/refine", "{\"steps\": 0}", "'refine'");
     row("layers", "/refine", "{\"layers\": {\"first\": 0, \"last\": 1}}", "refine.layers");
+    row("repeats of a replay", "/accept", "{\"repeats\": 2, \"method\": \"replay\"}",
+        "'accept.repeats'");
+    row("sweep without replay", "/accept", "{\"method\": \"speculative\", \"sweep_k\": 4}",
+        "'accept.sweep_k'");
+    row("budget", "/converters/0",
+        "{\"converter\": \"transmla\", \"qk_rope_head_dim\": 4, \"cache_elements\": \"most\"}",
+        "'converters[0].cache_elements'");
     row("objective", "/refine", "{\"objective\": \"functional\"}", "refine.objective");
     row("rate", "/refine", "{\"learning_rate\": 0.1}", "refine.learning_rate");
     row("backend twice over", "/accept", "{\"backend\": \"hf\"}", "accept.backend");
