@@ -160,6 +160,9 @@ Status UnitRun::makeDrafts()
             continue; // it was done: its time stands
         MLA_CHECK(keep(variant, secondsSince(begun), status ? "" : status.error().text()));
     }
+    std::error_code ignored; // calibration data that the study holds now
+    if (std::ranges::all_of(m_parts, [](const auto& part) { return part.second.error.empty(); }))
+        fs::remove_all(partsRoot(m_study), ignored);
     return {};
 }
 

@@ -27,16 +27,33 @@ struct Durations {
     int parts = 0;
 };
 
-double meanOf(const std::map<std::string, Durations>& known, const std::string& kind)
+/// Of parts of this kind, else of others of the same work; nothing while none was done.
+std::optional<double> meanOf(const std::map<std::string, Durations>& known, const std::string& kind)
 {
     if (const auto own = known.find(kind); own != known.end())
         return own->second.seconds / own->second.parts;
-    Durations all;
-    for (const auto& [name, durations] : known) {
-        all.seconds += durations.seconds;
-        all.parts += durations.parts;
+    const auto measures = [](const std::string& name) { return name.starts_with("accept"); };
+    Durations alike;
+    for (const auto& [name, durations] : known)
+        if (measures(name) == measures(kind)) {
+            alike.seconds += durations.seconds;
+            alike.parts += durations.parts;
+        }
+    return alike.parts > 0 ? std::optional(alike.seconds / alike.parts) : std::nullopt;
+}
+
+/// 0 while some kind of work has no known duration.
+double secondsLeft(const std::map<std::string, Durations>& known,
+                   const std::vector<std::string>& kinds)
+{
+    double seconds = 0;
+    for (const std::string& kind : kinds) {
+        const std::optional<double> mean = meanOf(known, kind);
+        if (!mean)
+            return 0;
+        seconds += *mean;
     }
-    return all.parts > 0 ? all.seconds / all.parts : 0;
+    return seconds;
 }
 
 /// The first key, as a path, at which two settings differ.
@@ -128,10 +145,12 @@ Result<GridProgress> gridProgress(const GridPlan& plan, const GridFolder& folder
                  part->second.error};
         ++(failed ? progress.failed : progress.done);
     }
+    std::vector<std::string> open;
     for (const GridUnit& unit : plan.units)
         for (const std::string& part : partsOf(plan, unit))
             if (!states[unit.name].contains(part))
-                progress.secondsLeft += meanOf(known, kindOf(unit, part));
+                open.push_back(kindOf(unit, part));
+    progress.secondsLeft = secondsLeft(known, open);
     return progress;
 }
 

@@ -62,7 +62,7 @@ struct GridProgress {
     std::vector<GridRowState> rows; ///< one per GridPlan::rows
     int done = 0, failed = 0;       ///< rows
     /// What the unfinished parts will take if they take as long as those of their kind did; 0 while
-    /// nothing was measured.
+    /// some kind of work was never done.
     double secondsLeft = 0;
 };
 Result<GridProgress> gridProgress(const GridPlan& plan, const GridFolder& folder);
