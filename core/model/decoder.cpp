@@ -2,6 +2,7 @@
 #include "core/model/decoder.h"
 
 #include "core/model/layer_loading.h"
+#include "core/model/linear.h"
 
 namespace mla
 {
@@ -21,20 +22,52 @@ torch::Tensor finishLayer(const DecoderLayer& layer, const torch::Tensor& hidden
 {
     const torch::Tensor mid = hidden + attentionOutput;
     const torch::Tensor x = rmsNorm(mid, layer.postNorm, layer.eps);
-    torch::Tensor inner = torch::silu(torch::linear(x, layer.gate, layer.gateBias));
-    inner.mul_(torch::linear(x, layer.up, layer.upBias));
-    return mid + torch::linear(inner, layer.down, layer.downBias);
+    torch::Tensor inner = torch::silu(linearMap(x, layer.gate, layer.gateBias));
+    inner.mul_(linearMap(x, layer.up, layer.upBias));
+    return mid + linearMap(inner, layer.down, layer.downBias);
 }
 
 torch::Tensor DecoderEnds::embed(const torch::Tensor& ids) const
 {
-    return torch::embedding(embedding, ids);
+    return torch::embedding(embedding, ids).to(finalNorm.scalar_type());
 }
 
 torch::Tensor DecoderEnds::logits(const torch::Tensor& hidden) const
 {
-    return torch::linear(rmsNorm(hidden, finalNorm, eps), head);
+    return linearMap(rmsNorm(hidden, finalNorm, eps), head, {});
 }
+
+namespace
+{
+
+void keepNarrow(GqaBlock& block)
+{
+    for (torch::Tensor* weight : {&block.wq, &block.wk, &block.wv, &block.wo})
+        *weight = keptNarrow(*weight);
+}
+
+/// The up-projections stay: absorbed attention multiplies by them as they stand.
+void keepNarrow(MlaBlock& block)
+{
+    for (torch::Tensor* weight : {&block.wq, &block.wdkv, &block.wkr, &block.wo})
+        *weight = keptNarrow(*weight);
+}
+
+void keepNarrow(DecoderLayer& layer)
+{
+    std::visit([](auto& block) { keepNarrow(block); }, layer.attention);
+    for (torch::Tensor* weight : {&layer.gate, &layer.up, &layer.down})
+        *weight = keptNarrow(*weight);
+}
+
+void keepNarrow(DecoderEnds& ends)
+{
+    const bool tied = ends.head.is_same(ends.embedding);
+    ends.embedding = keptNarrow(ends.embedding);
+    ends.head = tied ? ends.embedding : keptNarrow(ends.head);
+}
+
+} // namespace
 
 Result<Decoder> Decoder::load(const Checkpoint& checkpoint, torch::Device device)
 {
@@ -42,8 +75,10 @@ Result<Decoder> Decoder::load(const Checkpoint& checkpoint, torch::Device device
     decoder.m_config = checkpoint.config();
     MLA_TRY(ends, loadEnds(checkpoint, device));
     decoder.m_ends = std::move(ends);
+    keepNarrow(decoder.m_ends);
     for (int i = 0; i < checkpoint.config().numHiddenLayers; ++i) {
         MLA_TRY(layer, loadLayer(checkpoint, LayerIndex(i), device));
+        keepNarrow(layer);
         decoder.m_layers.push_back(std::move(layer));
     }
     return decoder;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // A Llama-style decoder: embedding, layers of (RMSNorm, attention, RMSNorm, SwiGLU MLP), final
-// norm, head. The attention of a layer is GQA (a source model) or MLA (a draft). Weights are fp32.
+// norm, head. The attention of a layer is GQA (a source model) or MLA (a draft). Layers are loaded
+// in fp32; a whole Decoder keeps bf16 weights in bf16 (core/model/linear.h) and computes in fp32.
 #pragma once
 
 #include <variant>

@@ -2,6 +2,7 @@
 #include "core/model/gqa_attention.h"
 
 #include "core/model/causal_attention.h"
+#include "core/model/linear.h"
 #include "core/model/rms_norm.h"
 #include "core/model/rope.h"
 
@@ -21,7 +22,7 @@ torch::Tensor output(const GqaBlock& block, const torch::Tensor& perHead)
 {
     const torch::Tensor joined =
         perHead.transpose(1, 2).reshape({perHead.size(0), perHead.size(2), -1});
-    return torch::linear(joined, block.wo, block.bo);
+    return linearMap(joined, block.wo, block.bo);
 }
 
 torch::Tensor repeatHeads(const torch::Tensor& x, int times)
@@ -46,9 +47,9 @@ RopeAngles anglesOf(const GqaBlock& block, std::int64_t offset, std::int64_t tok
 
 GqaProjections project(const GqaBlock& block, const torch::Tensor& x)
 {
-    GqaProjections p = {splitHeads(torch::linear(x, block.wq, block.bq), block.heads),
-                        splitHeads(torch::linear(x, block.wk, block.bk), block.kvHeads),
-                        splitHeads(torch::linear(x, block.wv, block.bv), block.kvHeads)};
+    GqaProjections p = {splitHeads(linearMap(x, block.wq, block.bq), block.heads),
+                        splitHeads(linearMap(x, block.wk, block.bk), block.kvHeads),
+                        splitHeads(linearMap(x, block.wv, block.bv), block.kvHeads)};
     if (block.qNorm.defined()) {
         p.q = rmsNorm(p.q, block.qNorm, block.normEps);
         p.k = rmsNorm(p.k, block.kNorm, block.normEps);
@@ -75,7 +76,7 @@ torch::Tensor attend(const GqaBlock& block, const torch::Tensor& x)
 
 LayerCache makeCache(const GqaBlock& block, std::int64_t batch, std::int64_t capacity)
 {
-    const auto options = block.wk.options();
+    const auto options = computeOptions(block.wk);
     return {torch::empty({batch, block.kvHeads, capacity, block.headDim}, options),
             torch::empty({batch, block.kvHeads, capacity, block.headDim}, options)};
 }

@@ -2,6 +2,7 @@
 #include "core/model/mla_attention.h"
 
 #include "core/model/causal_attention.h"
+#include "core/model/linear.h"
 #include "core/model/rms_norm.h"
 #include "core/model/rope.h"
 
@@ -30,18 +31,18 @@ torch::Tensor inverseRms(const torch::Tensor& x, double eps)
 /// c of x [B, T, d], normalised where the block has a latent norm: [B, T, r].
 torch::Tensor latentOf(const MlaBlock& block, const torch::Tensor& x)
 {
-    const torch::Tensor c = torch::linear(x, block.wdkv, block.bdkv);
+    const torch::Tensor c = linearMap(x, block.wdkv, block.bdkv);
     return block.latentNorm.defined() ? rmsNorm(c, block.latentNorm, block.latentNormEps) : c;
 }
 
 /// Keys before norm and rotation: rotary [B, n_r, T, d_r], nope [B, upHeads, T, d_n].
 torch::Tensor rotaryKeys(const MlaBlock& block, const torch::Tensor& x)
 {
-    return splitHeads(torch::linear(x, block.wkr, block.bkr), block.ropeKeyHeads);
+    return splitHeads(linearMap(x, block.wkr, block.bkr), block.ropeKeyHeads);
 }
 torch::Tensor nopeKeys(const MlaBlock& block, const torch::Tensor& latent)
 {
-    return torch::linear(latent, block.wuk, block.buk)
+    return linearMap(latent, block.wuk, block.buk)
         .view({latent.size(0), latent.size(1), block.upHeads, block.nopeDim})
         .transpose(1, 2);
 }
@@ -67,7 +68,7 @@ torch::Tensor keyScale(const MlaBlock& block, const torch::Tensor& nope,
 std::pair<torch::Tensor, torch::Tensor> queries(const MlaBlock& block, const torch::Tensor& x,
                                                 std::int64_t offset)
 {
-    torch::Tensor q = splitHeads(torch::linear(x, block.wq, block.bq), block.heads);
+    torch::Tensor q = splitHeads(linearMap(x, block.wq, block.bq), block.heads);
     if (block.hasQkNorm())
         q = q * inverseRms(q, block.normEps) *
             block.qNorm.repeat_interleave(block.heads / block.upHeads, 0).unsqueeze(1);
@@ -85,7 +86,7 @@ torch::Tensor output(const MlaBlock& block, const torch::Tensor& perHead)
 {
     const torch::Tensor joined =
         perHead.transpose(1, 2).reshape({perHead.size(0), perHead.size(2), -1});
-    return torch::linear(joined, block.wo, block.bo);
+    return linearMap(joined, block.wo, block.bo);
 }
 
 struct Materialised {
@@ -138,7 +139,7 @@ MlaKeysValues keysValues(const MlaBlock& block, const torch::Tensor& x)
         kv.nope = kv.nope * scale * nopeWeight(block, block.kNorm);
         kv.rotary = kv.rotary * scale * rotaryWeight(block, block.kNorm);
     }
-    kv.value = splitHeads(torch::linear(kv.latent, block.wuv, block.buv), block.upHeads);
+    kv.value = splitHeads(linearMap(kv.latent, block.wuv, block.buv), block.upHeads);
     return kv;
 }
 
@@ -157,7 +158,7 @@ torch::Tensor attend(const MlaBlock& block, const torch::Tensor& x)
 
 LayerCache makeCache(const MlaBlock& block, std::int64_t batch, std::int64_t capacity)
 {
-    const auto options = block.wdkv.options();
+    const auto options = computeOptions(block.wdkv);
     const std::int64_t scalar = block.hasQkNorm() ? 1 : 0;
     return {torch::empty({batch, 1, capacity, block.rank}, options),
             torch::empty({batch, block.ropeKeyHeads, capacity, block.ropeDim + scalar}, options)};
