@@ -52,7 +52,7 @@ void addSpeeds(const std::vector<const MeasuredTask*>& tasks, AcceptRow& row)
     for (const MeasuredTask* task : tasks) {
         if (!task->draftSeconds || !task->verifySeconds)
             return;
-        all += task->seconds.front();
+        all += task->promptSeconds;
         draft += *task->draftSeconds;
         verify += *task->verifySeconds;
     }

@@ -23,7 +23,8 @@ struct MeasuredTask {
     double wallTime = 0;                            ///< seconds, all of it
 
     // An engine's:
-    std::vector<double> seconds, baselineSeconds;      ///< of each timed run, sums over prompts
+    std::vector<double> seconds, baselineSeconds;      ///< of each timed run over all prompts
+    double promptSeconds = 0;                          ///< of the first run, sum over prompts
     std::int64_t baselineTokens = 0;                   ///< of one such run
     std::optional<double> draftSeconds, verifySeconds; ///< of the first run
 

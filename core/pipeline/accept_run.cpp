@@ -37,6 +37,12 @@ std::optional<AcceptRow::Divergence> divergence(const std::vector<int>& ids,
         greedy.margins[static_cast<std::size_t>(std::min(position, last))]};
 }
 
+/// All prompts of a task once.
+struct PromptRun {
+    std::vector<EngineText> texts;
+    double seconds = 0; ///< from the first prompt to the last; a backend's own time alone
+};
+
 /// One acceptance measurement in work: every task, one target, one draft, one method.
 class AcceptRun
 {
@@ -53,8 +59,7 @@ private:
     Status measureBaseline(const std::vector<TaskPrompts>& tasks, std::vector<MeasuredTask>& all,
                            std::vector<AcceptRow>& rows);
     Result<TargetTexts> ownTexts(const TaskPrompts& task);
-    Result<std::vector<EngineText>> runPrompts(const TaskPrompts& task, AcceptEngine& engine,
-                                               const char* stage);
+    Result<PromptRun> runPrompts(const TaskPrompts& task, AcceptEngine& engine, const char* stage);
     Result<std::unique_ptr<AcceptEngine>> openEngine(const std::vector<TaskPrompts>& tasks,
                                                      bool plain);
     Status warmUp(const std::vector<TaskPrompts>& tasks, AcceptEngine& engine);
@@ -189,12 +194,14 @@ Result<MeasuredTask> AcceptRun::replayTask(const TaskPrompts& task)
     return measured;
 }
 
-Result<std::vector<EngineText>> AcceptRun::runPrompts(const TaskPrompts& task, AcceptEngine& engine,
-                                                      const char* stage)
+Result<PromptRun> AcceptRun::runPrompts(const TaskPrompts& task, AcceptEngine& engine,
+                                        const char* stage)
 {
     const int count = static_cast<int>(task.prompts.size());
-    std::vector<EngineText> texts(task.prompts.size());
+    PromptRun run;
+    run.texts.resize(task.prompts.size());
     std::atomic<int> done = 0;
+    const SteadyClock::time_point begun = SteadyClock::now();
     m_job.emitEvent(StageStarted{stage, count, "prompts", m_pair->runId});
     MLA_CHECK(parallelFor(m_job, count, engine.parallel() ? m_workers : 1, [&](int i) -> Status {
         const auto index = static_cast<std::size_t>(i);
@@ -203,10 +210,15 @@ Result<std::vector<EngineText>> AcceptRun::runPrompts(const TaskPrompts& task, A
             step.prompt = i;
         announce(task.name, i, text.counts.steps);
         m_job.emitEvent(StageProgress{stage, static_cast<double>(++done), count});
-        texts[index] = std::move(text);
+        run.texts[index] = std::move(text);
         return {};
     }));
-    return texts;
+    if (engine.parallel())
+        run.seconds = secondsSince(begun); // several prompts at a time
+    else
+        for (const EngineText& text : run.texts)
+            run.seconds += text.seconds;
+    return run;
 }
 
 Result<MeasuredTask> AcceptRun::runTask(const TaskPrompts& task)
@@ -219,13 +231,13 @@ Result<MeasuredTask> AcceptRun::runTask(const TaskPrompts& task)
     MeasuredTask measured;
     measured.name = task.name;
     for (int repeat = 0; repeat < settings().repeats; ++repeat) {
-        MLA_TRY(texts, runPrompts(task, *m_engine, "accept"));
-        measured.seconds.push_back(0);
-        for (std::size_t i = 0; i < texts.size(); ++i) {
-            const EngineText& text = texts[i];
-            measured.seconds.back() += text.seconds;
-            if (repeat > 0)
-                continue; // the same texts again: only their time counts
+        MLA_TRY(run, runPrompts(task, *m_engine, "accept"));
+        measured.seconds.push_back(run.seconds);
+        if (repeat > 0)
+            continue; // the same texts again: only their time counts
+        for (std::size_t i = 0; i < run.texts.size(); ++i) {
+            const EngineText& text = run.texts[i];
+            measured.promptSeconds += text.seconds;
             measured.steps.insert(measured.steps.end(), text.counts.steps.begin(),
                                   text.counts.steps.end());
             measured.plainSteps += text.counts.plainSteps;
@@ -252,14 +264,11 @@ Status AcceptRun::measureBaseline(const std::vector<TaskPrompts>& tasks,
     m_promptsDone = 0;
     for (std::size_t t = 0; t < tasks.size(); ++t) {
         for (int repeat = 0; repeat < settings().repeats; ++repeat) {
-            MLA_TRY(texts, runPrompts(tasks[t], *engine, "baseline"));
-            double seconds = 0;
+            MLA_TRY(run, runPrompts(tasks[t], *engine, "baseline"));
             all[t].baselineTokens = 0;
-            for (const EngineText& text : texts) {
-                seconds += text.seconds;
+            for (const EngineText& text : run.texts)
                 all[t].baselineTokens += static_cast<std::int64_t>(text.ids.size());
-            }
-            all[t].baselineSeconds.push_back(seconds);
+            all[t].baselineSeconds.push_back(run.seconds);
         }
         m_promptsDone += static_cast<int>(tasks[t].prompts.size());
         rows[t] = row({&all[t]}, all[t].name);
