@@ -81,8 +81,8 @@ std::vector<Figure> allFigures(const StudyData& study)
     const StudyCells cells = studyCells(study);
     for (const std::vector<Figure>& each :
          {acceptanceByTask(study), matchedDeltas(cells), std::vector<Figure>{crossoverGrid(cells)},
-          acceptanceByPosition(study), acceptedLengths(study), acceptanceAgainstFidelity(study),
-          speedAgainstAcceptance(study)})
+          acceptanceByPosition(study), acceptedLengths(study), draftLengths(study),
+          acceptanceAgainstFidelity(study), speedAgainstAcceptance(study)})
         for (const Figure& figure : each)
             add(figures, figure);
     addComparisons(figures, study);

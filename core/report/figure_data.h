@@ -76,6 +76,9 @@ std::vector<Figure> acceptanceByTask(const StudyData& study);
 std::vector<Figure> acceptanceByPosition(const StudyData& study);
 /// Share of steps (%) by accepted length, variants side by side; one figure per converter and k.
 std::vector<Figure> acceptedLengths(const StudyData& study);
+/// Of replays: the speed-up that measured costs predict (where `accept --sweep-k` measured them)
+/// and the mean acceptance length, against the draft length k; a figure each per converter.
+std::vector<Figure> draftLengths(const StudyData& study);
 /// Acceptance rate (%) against the mean relative error of the attention blocks: a point per draft
 /// and task; one figure per way of measuring.
 std::vector<Figure> acceptanceAgainstFidelity(const StudyData& study);

@@ -43,14 +43,38 @@ std::string taskOf(const StudyCell& cell)
     return cell.cell.key.task;
 }
 
+/// "k = 4, replay, greedy" in its parts.
+std::vector<std::string> splitDetails(const std::string& protocol)
+{
+    const std::string comma = ", ";
+    std::vector<std::string> details;
+    for (std::size_t at = 0; at <= protocol.size();) {
+        const std::size_t end = std::min(protocol.find(comma, at), protocol.size());
+        details.push_back(protocol.substr(at, end - at));
+        at = end + comma.size();
+    }
+    return details;
+}
+
 /// What tells the series of a figure apart.
 std::string seriesName(const StudyCell& cell, const CellRefs& all)
 {
     const auto backends =
         distinct<std::string>(all, [](const auto& c) { return c.cell.key.backend; });
     const auto protocols = distinct<std::string>(all, [](const auto& c) { return c.protocol; });
-    return cell.draft + (backends.size() > 1 ? ", " + cell.cell.key.backend : "") +
-           (protocols.size() > 1 ? ", " + cell.protocol : "");
+    std::vector<std::vector<std::string>> details;
+    for (const std::string& protocol : protocols)
+        details.push_back(splitDetails(protocol));
+    std::string name = cell.draft + (backends.size() > 1 ? ", " + cell.cell.key.backend : "");
+    for (const std::string& detail : splitDetails(cell.protocol)) {
+        const bool shared = std::ranges::all_of(details, [&](const auto& other) {
+            return std::ranges::find(other, detail) != other.end();
+        });
+        // The backend stands there already.
+        if (!shared && detail != cell.cell.key.backend)
+            name += ", " + detail;
+    }
+    return name;
 }
 
 std::string countsText(const VerdictCounts& counts)

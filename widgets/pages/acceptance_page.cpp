@@ -79,8 +79,8 @@ void AcceptancePage::fillFigures()
     m_rates->setFigures(acceptanceByTask(study), nothing);
     std::vector<Figure> reasons;
     for (const std::vector<Figure>& figures :
-         {acceptanceByPosition(study), acceptedLengths(study), acceptanceAgainstFidelity(study),
-          speedAgainstAcceptance(study)})
+         {acceptanceByPosition(study), acceptedLengths(study), draftLengths(study),
+          acceptanceAgainstFidelity(study), speedAgainstAcceptance(study)})
         reasons.insert(reasons.end(), figures.begin(), figures.end());
     m_reasons->setFigures(std::move(reasons), nothing);
 }
