@@ -12,6 +12,7 @@
 #include "widgets/pages/acceptance_table.h"
 #include "widgets/pages/figure_choice.h"
 #include "widgets/pages/matched_view.h"
+#include "widgets/pages/token_text_view.h"
 
 namespace mla::ui
 {
@@ -28,6 +29,9 @@ AcceptancePage::AcceptancePage(StudyDocument& document, SelectionModel& selectio
     connect(m_matched, &MatchedView::runActivated, this, &AcceptancePage::chooseRun);
     connect(m_matched, &MatchedView::exportFailed, this, &Page::failed);
     tabs->addTab(m_matched, tr("Matched cells"));
+    m_tokens = new TokenTextView(this);
+    connect(m_tokens, &TokenTextView::exportFailed, this, &Page::failed);
+    tabs->addTab(m_tokens, tr("Tokens"));
     m_state = new EmptyState(tabs, this);
     m_state->setText(tr("No acceptance was measured"),
                      tr("A run measures it when its dialog names task files: File › New run."));
@@ -67,6 +71,7 @@ void AcceptancePage::refresh()
     m_state->setEmpty(study.acceptance.empty());
     m_table->setRows(acceptanceRows(study));
     m_matched->setCells(studyCells(study));
+    m_tokens->setStudy(study);
     fillFigures();
     showRun();
 }

@@ -11,6 +11,7 @@ class AcceptanceTable;
 class EmptyState;
 class FigureChoice;
 class MatchedView;
+class TokenTextView;
 
 class AcceptancePage : public Page
 {
@@ -34,6 +35,7 @@ private:
     FigureChoice* m_rates;
     FigureChoice* m_reasons;
     MatchedView* m_matched;
+    TokenTextView* m_tokens;
     EmptyState* m_state;
 };
 
