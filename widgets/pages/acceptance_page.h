@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// What the target accepts: every measurement with its figures, and the matched cells.
+// What the target accepts: measurements with their figures, matched cells, texts token by token.
 #pragma once
 
 #include "widgets/pages/page.h"

@@ -20,7 +20,7 @@ namespace mla::ui
 namespace
 {
 
-constexpr int margin = 8, wordPadding = 4, markHeight = 11, markGap = 3, lineGap = 14;
+constexpr int margin = 8, wordPadding = 4, markHeight = 12, markGap = 4, lineGap = 14;
 constexpr double percent = 100;
 
 QString choicesText(const std::vector<TokenChoice>& choices)

@@ -37,7 +37,7 @@ TokenTextView::TokenTextView(QWidget* parent)
 QWidget* TokenTextView::buildContent()
 {
     m_source->setAccessibleName(tr("Text"));
-    m_source->setSizeAdjustPolicy(QComboBox::AdjustToContents);
+    m_source->setSizePolicy(QSizePolicy::Expanding, QSizePolicy::Fixed);
     m_prompt->setAccessibleName(tr("Prompt"));
     m_prompt->setPrefix(tr("Prompt "));
     m_prompt->setMinimum(1);
@@ -51,15 +51,15 @@ QWidget* TokenTextView::buildContent()
     auto* exports = new TableExportButton([this] { return shownTable(); }, this);
     connect(exports, &TableExportButton::exportFailed, this, &TokenTextView::exportFailed);
     auto* line = new QHBoxLayout;
-    line->addWidget(m_source);
+    line->addWidget(m_source, 1);
     line->addWidget(m_prompt);
-    line->addWidget(legend, 1);
     line->addWidget(exports);
     auto* content = new QWidget(this);
     auto* layout = new QVBoxLayout(content);
     layout->setContentsMargins(0, 0, 0, 0);
     layout->addLayout(line);
     layout->addWidget(m_strip, 1);
+    layout->addWidget(legend);
     layout->addWidget(m_details);
     return content;
 }

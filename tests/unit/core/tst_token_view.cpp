@@ -5,7 +5,11 @@
 
 #include <QTest>
 
+#include "tests/support/token_study.h"
+
 using namespace mla;
+using mla::test::addStep;
+using mla::test::tokenStudy;
 
 namespace
 {
@@ -13,76 +17,6 @@ namespace
 using Marks = std::vector<TokenMark>;
 constexpr TokenMark A = TokenMark::Accepted, C = TokenMark::Corrected, B = TokenMark::Bonus,
                     P = TokenMark::Plain;
-
-/// A row over the texts 10 11 12 13 14 15 | 20 21 22, k = 2, whose draft is right at `right`.
-AcceptanceRecord row(const std::string& run, const std::vector<int>& right)
-{
-    AcceptanceRecord record;
-    record.id = run;
-    record.target = "target";
-    record.run = run;
-    record.task = "talk";
-    record.method = "replay";
-    record.k = 2;
-    record.settingsJson = "{}";
-    record.continuation = "text";
-    const std::vector<std::int32_t> ids = {10, 11, 12, 13, 14, 15, 20, 21, 22};
-    for (std::size_t i = 0; i < ids.size(); ++i) {
-        record.choices.ids.insert(record.choices.ids.end(),
-                                  {right[i] ? ids[i] : 99, right[i] ? 99 : ids[i], -1});
-        record.choices.probabilities.insert(record.choices.probabilities.end(), {.75, .25, 0});
-    }
-    return record;
-}
-
-void addStep(AcceptanceRecord& record, int prompt, int drafted, int accepted)
-{
-    record.prompt.push_back(prompt);
-    record.drafted.push_back(drafted);
-    record.accepted.push_back(accepted);
-}
-
-StudyData study()
-{
-    StudyData data;
-    ContinuationRecord text;
-    text.id = "text";
-    text.target = "target";
-    text.task = "talk";
-    text.offsets = {0, 6, 9};
-    text.ids = {10, 11, 12, 13, 14, 15, 20, 21, 22};
-    text.margins.assign(9, 1);
-    for (const std::int32_t id : text.ids) {
-        text.choices.ids.insert(text.choices.ids.end(), {id, 99, 98});
-        text.choices.probabilities.insert(text.choices.probabilities.end(), {.5, .25, .125});
-    }
-    data.put(text);
-    data.put(TokenTextRecord{"target", {10, 11, 99}, {" a", "\n", "\xF0\x9F"}});
-    RunRecord run;
-    run.id = "functional";
-    run.variant = "functional";
-    run.converter = "transmla";
-    run.kvLoraRank = 4;
-    run.qkRopeHeadDim = 2;
-    data.put(run);
-    // Right everywhere but at position 3 of the first text and 0 of the second.
-    AcceptanceRecord draft = row("functional", {1, 1, 1, 0, 1, 1, 0, 1, 1});
-    addStep(draft, 0, 2, 2); // 10 11 accepted, 12 bonus
-    addStep(draft, 0, 2, 0); // 13 corrected
-    addStep(draft, 0, 1, 1); // 14 accepted, 15 bonus
-    addStep(draft, 1, 2, 0); // 20 corrected
-    addStep(draft, 1, 1, 1); // 21 accepted, 22 bonus
-    data.put(draft);
-    // Wrong everywhere; the last token of each text has nothing drafted.
-    AcceptanceRecord original = row("original", {0, 0, 0, 0, 0, 0, 0, 0, 0});
-    for (const int drafted : {2, 2, 2, 2, 1})
-        addStep(original, 0, drafted, 0);
-    for (const int drafted : {2, 1})
-        addStep(original, 1, drafted, 0);
-    original.plainSteps = 2;
-    data.put(original);
-    return data;
-}
 
 Marks marksOf(const DraftLine& line)
 {
@@ -111,7 +45,7 @@ private Q_SLOTS:
 
 void TestTokenView::marks()
 {
-    const StudyData data = study();
+    const StudyData data = tokenStudy();
     const std::vector<TokenSource> sources = tokenSources(data);
     QCOMPARE(sources.size(), std::size_t(1));
     QCOMPARE(sources.front().prompts, 2);
@@ -129,7 +63,7 @@ void TestTokenView::marks()
 
 void TestTokenView::choicesAndTexts()
 {
-    const StudyData data = study();
+    const StudyData data = tokenStudy();
     const TokenText text = tokenText(data, tokenSources(data).front(), 0);
     QCOMPARE(text.tokens[0].text, std::string("␣a"));
     QCOMPARE(text.tokens[1].text, std::string("⏎"));
@@ -144,15 +78,15 @@ void TestTokenView::choicesAndTexts()
 
 void TestTokenView::sourcesAreGreedyReplays()
 {
-    StudyData data = study();
+    StudyData data = tokenStudy();
     for (AcceptanceRecord& record : data.acceptance)
         record.temperature = .5;
     QVERIFY(tokenSources(data).empty());
-    data = study();
+    data = tokenStudy();
     for (AcceptanceRecord& record : data.acceptance)
         record.continuation = "gone";
     QVERIFY(tokenSources(data).empty());
-    data = study();
+    data = tokenStudy();
     for (AcceptanceRecord& record : data.acceptance)
         record.choices = {}; // as of older studies
     QVERIFY(tokenSources(data).empty());
@@ -160,7 +94,7 @@ void TestTokenView::sourcesAreGreedyReplays()
 
 void TestTokenView::stepsThatDoNotFit()
 {
-    StudyData data = study();
+    StudyData data = tokenStudy();
     addStep(data.acceptance.front(), 1, 2, 2);
     const TokenText text = tokenText(data, tokenSources(data).front(), 1);
     QCOMPARE(text.drafts.size(), std::size_t(1));
@@ -169,7 +103,7 @@ void TestTokenView::stepsThatDoNotFit()
 
 void TestTokenView::table()
 {
-    const StudyData data = study();
+    const StudyData data = tokenStudy();
     const TokenSource source = tokenSources(data).front();
     const Table all = tokenTable(tokenText(data, source, 0), source, 0);
     QCOMPARE(all.columns.size(), std::size_t(9));
@@ -212,7 +146,7 @@ void TestTokenView::visible()
 /// With costs draft 1, plain 4, two tokens 5: seconds 5 x (1 + 5) = 30 against 9 x 4 = 36.
 void TestTokenView::lengthsByHand()
 {
-    StudyData data = study();
+    StudyData data = tokenStudy();
     std::erase_if(data.acceptance, [](const auto& record) { return record.run == "original"; });
     data.acceptance.front().costs = {1, {4, 5}};
     const std::vector<Figure> figures = draftLengths(data);
