@@ -59,6 +59,16 @@ public:
     [[nodiscard]] torch::Device device() const { return m_ends.embedding.device(); }
     [[nodiscard]] const DecoderEnds& ends() const { return m_ends; }
 
+    [[nodiscard]] const DecoderLayer& layer(LayerIndex layer) const
+    {
+        return m_layers.at(static_cast<std::size_t>(layer.value));
+    }
+    /// Computes with `block` in place of the layer's own attention, as diagnostics do.
+    void replaceAttention(LayerIndex layer, MlaBlock block)
+    {
+        m_layers.at(static_cast<std::size_t>(layer.value)).attention = std::move(block);
+    }
+
     /// Last hidden states (before the final norm) of whole sequences: ids [B, T] -> [B, T, d].
     [[nodiscard]] torch::Tensor hiddenStates(const torch::Tensor& ids) const;
     /// Logits [B, T, V] of whole sequences.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include <nlohmann/json.hpp>
 
+#include <array>
 #include <mutex>
 
 #include "core/base/elapsed.h"
@@ -26,6 +27,19 @@ namespace fs = std::filesystem;
 using nlohmann::json;
 
 constexpr const char* kPairs = "rope_pairs";
+const std::string kFullRank = "full_rank."; // prefix of projections that lose rotation alone
+constexpr std::array<std::pair<const char*, torch::Tensor MlaBlock::*>, 10> projections = {{
+    {"wq", &MlaBlock::wq},
+    {"bq", &MlaBlock::bq},
+    {"wdkv", &MlaBlock::wdkv},
+    {"bdkv", &MlaBlock::bdkv},
+    {"wkr", &MlaBlock::wkr},
+    {"bkr", &MlaBlock::bkr},
+    {"wuk", &MlaBlock::wuk},
+    {"buk", &MlaBlock::buk},
+    {"wuv", &MlaBlock::wuv},
+    {"buv", &MlaBlock::buv},
+}};
 constexpr std::int64_t kResidualSequences = 2; // attention logits are quadratic in length
 
 torch::Tensor pairsTensor(const std::vector<std::vector<int>>& pairs)
@@ -76,6 +90,7 @@ private:
     Result<RunRecord> record(const PartsFolder& parts, const ModelConfig& config) const;
     Result<DraftContent> content(const PartsFolder& parts, const ModelConfig& config,
                                  const RunRecord& run) const;
+    Result<bool> atFullRank(const PartsFolder& parts, Decoder& draft) const;
     [[nodiscard]] int layers() const { return m_original.config().numHiddenLayers; }
     [[nodiscard]] json settings() const
     {
@@ -138,6 +153,10 @@ Result<std::pair<LayerRecord, LayerTensors>> ConvertRun::convertLayer(LayerActiv
     for (auto& entry : basisTensors(converted.basis))
         tensors.push_back(std::move(entry));
     tensors.emplace_back(kPairs, pairsTensor(converted.ropePairs));
+    for (const auto& [name, projection] : projections)
+        if (const torch::Tensor& tensor = lossless.block.*projection;
+            tensor.defined() && tensor.numel() > 0) // without nope dims W_uk has no rows
+            tensors.emplace_back(kFullRank + name, tensor.to(torch::kCPU).contiguous());
     record.seconds = secondsSince(begun);
     record.complete = true;
     return std::pair{std::move(record), std::move(tensors)};
@@ -259,6 +278,31 @@ Result<DraftContent> ConvertRun::content(const PartsFolder& parts, const ModelCo
     return content;
 }
 
+/// The draft with the projections of its full rank. Parts that an older version began do not have
+/// them.
+Result<bool> ConvertRun::atFullRank(const PartsFolder& parts, Decoder& draft) const
+{
+    for (int layer = 0; layer < layers(); ++layer) {
+        MLA_TRY(file, parts.tensors(LayerIndex(layer)));
+        auto block = std::get<MlaBlock>(draft.layer(LayerIndex(layer)).attention);
+        for (const auto& [name, projection] : projections) {
+            torch::Tensor& tensor = block.*projection;
+            tensor = torch::Tensor();
+            if (file.tensors().contains(kFullRank + name)) {
+                MLA_TRY(stored, loadTensor(file, kFullRank + name, torch::kFloat32, m_device));
+                tensor = std::move(stored);
+            }
+        }
+        if (!block.wdkv.defined())
+            return false;
+        block.rank = static_cast<int>(block.wdkv.size(0));
+        if (!block.wuk.defined())
+            block.wuk = torch::empty({0, block.rank}, block.wdkv.options());
+        draft.replaceAttention(LayerIndex(layer), std::move(block));
+    }
+    return true;
+}
+
 Result<RunOutcome> ConvertRun::run(const TokenWindows& windows)
 {
     const SteadyClock::time_point begun = SteadyClock::now();
@@ -283,7 +327,8 @@ Result<RunOutcome> ConvertRun::run(const TokenWindows& windows)
     MLA_TRY(draft, content(parts, config, run));
     return finishRun(m_job, target, parts,
                      {m_original, m_fingerprint, m_calibration, std::move(draft), std::move(run),
-                      "low_rank", windows, m_device, workerCount(m_request.compute, m_device)},
+                      "low_rank", windows, m_device, workerCount(m_request.compute, m_device),
+                      [&](Decoder& model) { return atFullRank(parts, model); }},
                      begun);
 }
 

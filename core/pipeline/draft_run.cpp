@@ -45,7 +45,7 @@ Result<RunOutcome> finishRun(JobContext& job, const RunTarget& target, PartsFold
     MLA_TRY(stages, scoreStages(job, finished.original, staged.path(), finished.stage,
                                 finished.windows.empty() ? heldoutWindows(finished.calibration.set)
                                                          : finished.windows,
-                                finished.device, finished.workers));
+                                finished.device, finished.workers, finished.atFullRank));
     run.stages = std::move(stages);
     run.seconds = secondsSince(begun);
     run.peakRssBytes = peakRssBytes();
@@ -58,6 +58,10 @@ Result<RunOutcome> finishRun(JobContext& job, const RunTarget& target, PartsFold
             study.software = softwareText();
             study.put(describeCheckpoint(finished.original, finished.fingerprint));
             study.put(toRecord(finished.calibration));
+            // A refinement has what was measured of its conversion, so that every run shows where
+            // quality was lost.
+            if (const RunRecord* parent = study.findRun(run.parent))
+                run.stages.insert(parent->stages.begin(), parent->stages.end());
             study.put(run);
             return {};
         }));

@@ -38,6 +38,7 @@ struct FinishedRun {
     TokenWindows windows; ///< what perplexity is measured on; empty = held-out calibration
     torch::Device device;
     int workers = 1;
+    ChangeDraft atFullRank = {}; ///< of a conversion, see scoreStages()
 };
 /// Writes the draft, measures its perplexity, puts the run into the study, removes the parts.
 Result<RunOutcome> finishRun(JobContext& job, const RunTarget& target, PartsFolder& parts,

@@ -191,22 +191,31 @@ TokenWindows heldoutWindows(const CalibrationSet& set)
     return windows;
 }
 
-Result<std::map<std::string, StageRecord>> scoreStages(JobContext& job, const Checkpoint& original,
-                                                       const fs::path& draft,
-                                                       const std::string& stage,
-                                                       const TokenWindows& windows,
-                                                       torch::Device device, int workers)
+Result<std::map<std::string, StageRecord>>
+scoreStages(JobContext& job, const Checkpoint& original, const fs::path& draft,
+            const std::string& stage, const TokenWindows& windows, torch::Device device,
+            int workers, const ChangeDraft& atFullRank)
 {
-    job.emitEvent(StageStarted{"perplexity", 2 * static_cast<int>(windows.size()), "windows", {}});
+    const int models = atFullRank ? 3 : 2;
+    job.emitEvent(
+        StageStarted{"perplexity", models * static_cast<int>(windows.size()), "windows", {}});
     MLA_TRY(reference, Decoder::load(original, device));
     MLA_TRY(checkpoint, Checkpoint::open(draft));
     MLA_TRY(model, Decoder::load(checkpoint, device));
     MLA_TRY(originalScore, scoreWindows(job, reference, nullptr, windows, workers));
     MLA_TRY(draftScore, scoreWindows(job, model, &reference, windows, workers));
-    return std::map<std::string, StageRecord>{
+    std::map<std::string, StageRecord> stages{
         {"original", {originalScore.perplexity, 0.0}},
         {stage, {draftScore.perplexity, draftScore.kl}},
     };
+    if (atFullRank) {
+        MLA_TRY(changed, atFullRank(model));
+        if (changed) {
+            MLA_TRY(score, scoreWindows(job, model, &reference, windows, workers));
+            stages["rope_removed"] = {score.perplexity, score.kl};
+        }
+    }
+    return stages;
 }
 
 Result<Checkpoint> openSource(const fs::path& path)

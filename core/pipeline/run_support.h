@@ -54,13 +54,17 @@ CalibrationRecord toRecord(const NamedCalibration& calibration);
 /// Held-out sequences of a set as windows to score (padding cut off).
 TokenWindows heldoutWindows(const CalibrationSet& set);
 
+/// Changes a loaded draft; false where what that takes is not there.
+using ChangeDraft = std::function<Result<bool>(Decoder& draft)>;
+
 /// Perplexity of the original and of the draft on `windows`, and the draft's KL from the original;
-/// the draft's figures stand under `stage`.
-Result<std::map<std::string, StageRecord>> scoreStages(JobContext& job, const Checkpoint& original,
-                                                       const std::filesystem::path& draft,
-                                                       const std::string& stage,
-                                                       const TokenWindows& windows,
-                                                       torch::Device device, int workers);
+/// the draft's figures stand under `stage`. With `atFullRank`, which gives the draft the
+/// projections of its full rank, also those of the draft that has lost nothing but rotation:
+/// `rope_removed`.
+Result<std::map<std::string, StageRecord>>
+scoreStages(JobContext& job, const Checkpoint& original, const std::filesystem::path& draft,
+            const std::string& stage, const TokenWindows& windows, torch::Device device,
+            int workers, const ChangeDraft& atFullRank = {});
 
 /// An open GQA checkpoint, or an error that says a draft was given where a source is needed.
 Result<Checkpoint> openSource(const std::filesystem::path& path);
