@@ -85,6 +85,7 @@ std::vector<Figure> allFigures(const StudyData& study)
           acceptanceAgainstFidelity(study), speedAgainstAcceptance(study)})
         for (const Figure& figure : each)
             add(figures, figure);
+    add(figures, stagePerplexities(study));
     addComparisons(figures, study);
     for (const RunRecord& run : study.runs) {
         add(figures, layerErrors(run));

@@ -62,6 +62,8 @@ Figure lossCurves(const RunRecord& run, std::optional<LayerIndex> layer);
 Figure layerErrors(const RunRecord& run);
 /// The same for several runs side by side (one series per run).
 Figure layerErrorComparison(const std::vector<const RunRecord*>& runs);
+/// Perplexity (log) at the stages that each last draft of a line went through, from the original's.
+Figure stagePerplexities(const StudyData& study);
 /// Singular values (log), normalised to the largest, of one layer or of all; rank marked.
 Figure rankSpectrum(const RunRecord& run, std::optional<LayerIndex> layer);
 /// Retained energy at the run's rank, per layer.

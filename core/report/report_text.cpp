@@ -105,6 +105,20 @@ std::string fileStem(const std::string& id)
     return stem;
 }
 
+std::vector<std::string> stagesOf(const RunRecord& run)
+{
+    std::vector<std::string> stages;
+    for (const char* stage : {"original", "rope_removed", "low_rank", "refined"})
+        if (run.stages.contains(stage))
+            stages.emplace_back(stage);
+    return stages;
+}
+
+std::string stageLabel(const std::string& stage)
+{
+    return stage == "rope_removed" ? "rotation removed" : stage == "low_rank" ? "low rank" : stage;
+}
+
 std::optional<double> finalPerplexity(const RunRecord& run)
 {
     const char* stage = run.variant == "original"    ? "original"

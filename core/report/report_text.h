@@ -4,6 +4,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "core/store/records.h"
 
@@ -28,6 +29,10 @@ namespace mla
 /// `id` as the stem of a file name.
 [[nodiscard]] std::string fileStem(const std::string& id);
 
+/// The stages that were measured, in the order in which quality is lost and regained.
+[[nodiscard]] std::vector<std::string> stagesOf(const RunRecord& run);
+/// "original", "rotation removed", "low rank", "refined".
+[[nodiscard]] std::string stageLabel(const std::string& stage);
 /// Perplexity of the run's own last stage (design: converted = low rank, otherwise refined).
 [[nodiscard]] std::optional<double> finalPerplexity(const RunRecord& run);
 

@@ -28,12 +28,12 @@ private:
         const CliResult result = runCli(
             QStringList{"convert", demoCheckpoint(), "-o", path(name), "--converter"} + converter +
             QStringList{"--kv-lora-rank", QString::number(rank), "--sequences", "8", "--length",
-                        "32", "--study", path("study.h5"), "--overwrite"});
+                        "32", "--study", path(name + ".h5"), "--overwrite"});
         if (result.exitCode != 0) {
             qWarning("%s", result.text().constData());
             return {};
         }
-        const auto study = loadStudy(path("study.h5").toStdString());
+        const auto study = loadStudy(path(name + ".h5").toStdString());
         return study ? study->runs.back().stages : std::map<std::string, StageRecord>();
     }
 };
@@ -71,9 +71,9 @@ void TestStages::refinementsHaveAllFour()
     QCOMPARE(converted.size(), std::size_t(3));
     const CliResult result = runCli({"refine", path("transmla-8"), "--original", demoCheckpoint(),
                                      "-o", path("f"), "--objective", "functional", "--steps", "20",
-                                     "--batch-tokens", "128", "--study", path("study.h5")});
+                                     "--batch-tokens", "128", "--study", path("transmla-8.h5")});
     QVERIFY2(result.exitCode == 0, result.text());
-    const auto study = loadStudy(path("study.h5").toStdString());
+    const auto study = loadStudy(path("transmla-8.h5").toStdString());
     QVERIFY(bool(study));
     auto refined = study->runs.back().stages;
     QCOMPARE(study->runs.back().variant, std::string("functional"));

@@ -7,6 +7,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "core/report/report_text.h"
 #include "widgets/common/format.h"
 #include "widgets/common/plain_text.h"
 #include "widgets/models/acceptance_rows.h"
@@ -91,9 +92,9 @@ Details runDetails(const RunRecord& run)
             .arg(run.originalCacheElements));
     if (const auto error = run.meanRelativeError())
         add(details, QT_TRANSLATE_NOOP("Details", "Mean relative error"), numberText(*error, 4));
-    for (const auto& [stage, record] : run.stages)
-        details.push_back(
-            {translated("Perplexity, %1").arg(text(stage)), significantText(record.perplexity)});
+    for (const std::string& stage : stagesOf(run))
+        details.push_back({translated("Perplexity, %1").arg(text(stageLabel(stage))),
+                           significantText(run.stages.at(stage).perplexity)});
     add(details, QT_TRANSLATE_NOOP("Details", "Seed"), QString::number(run.seed));
     add(details, QT_TRANSLATE_NOOP("Details", "Device"), text(run.device));
     add(details, QT_TRANSLATE_NOOP("Details", "Software"), text(run.software));

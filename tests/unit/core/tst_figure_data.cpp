@@ -45,6 +45,7 @@ private Q_SLOTS:
     void protocolsAreNotPooled();
     void acceptancePositions();
     void acceptedLengthsAreShares();
+    void stagesOfTheLastDrafts();
     void fidelityMeetsAcceptance();
     void speedMeetsAcceptance();
     void matchedDifferences();
@@ -218,6 +219,22 @@ void TestFigureData::acceptancePositions()
     QVERIFY(close(figures[1].series[2].y[1], 200.0 / 3));
     // `converted` accepts [1, 0]: position 2 is never reached.
     QVERIFY(std::isnan(figures[1].series[1].y[2]));
+}
+
+void TestFigureData::stagesOfTheLastDrafts()
+{
+    StudyData study = test::greedySampleStudy();
+    study.runs[0].stages = {{"original", {20, 0}}, {"low_rank", {40, .7}}};
+    study.runs[1].stages = {{"original", {20, 0}},
+                            {"rope_removed", {30, .3}},
+                            {"low_rank", {40, .7}},
+                            {"refined", {25, .2}}};
+    const Figure figure = stagePerplexities(study);
+    // The conversion has a refinement; a run without stages has nothing to show.
+    QCOMPARE(figure.series.size(), std::size_t(1));
+    QCOMPARE(figure.series[0].x, std::vector<double>({0, 1, 2, 3}));
+    QCOMPARE(figure.series[0].y, std::vector<double>({20, 30, 40, 25}));
+    QVERIFY(figure.y.logarithmic);
 }
 
 void TestFigureData::acceptedLengthsAreShares()
