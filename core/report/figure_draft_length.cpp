@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Figures over the draft length k, from replays: how long accepted drafts are, what they save.
-#include <algorithm>
-
 #include "core/evaluate/draft_length.h"
 #include "core/report/acceptance_groups.h"
 #include "core/report/figure_data.h"
@@ -39,6 +37,13 @@ struct Quantity {
     std::optional<double> (*of)(const DraftLength&);
 };
 
+/// Appends a draft's best k, or its longest where costs decide nothing, to the words below.
+void tellLength(std::string& caption, const std::string& draft, double value, int k)
+{
+    caption += (caption.empty() ? "" : "; ") + draft + " " + fixedText(value, 2) +
+               " at k = " + std::to_string(k);
+}
+
 Figure figureOf(const StudyData& study, const AcceptanceGroup& group, const GroupName& name,
                 const Quantity& quantity)
 {
@@ -47,8 +52,12 @@ Figure figureOf(const StudyData& study, const AcceptanceGroup& group, const Grou
     figure.title = quantity.title + ": " + name.title;
     figure.x = {"Tokens drafted per step, k", "", false, {}};
     figure.y = {quantity.label, quantity.unit, false, {}};
+    Series best;
+    best.name = "best k";
+    best.kind = Series::Kind::Points;
     for (const DraftRows& draft : group.drafts) {
         const std::vector<DraftLength> lengths = lengthsOf(study, draft.rows);
+        const std::optional<int> bestK = bestDraftLength(lengths);
         Series series;
         series.name = draftName(group, draft);
         series.role = draft.variant;
@@ -56,18 +65,23 @@ Figure figureOf(const StudyData& study, const AcceptanceGroup& group, const Grou
             if (const std::optional<double> value = quantity.of(length)) {
                 series.x.push_back(length.k);
                 series.y.push_back(*value);
+                if (length.k == bestK) {
+                    best.x.push_back(length.k);
+                    best.y.push_back(*value);
+                }
             }
         if (series.x.empty())
             continue;
-        const auto best = std::ranges::max_element(series.y) - series.y.begin();
-        const auto at = static_cast<std::size_t>(best);
-        figure.caption += (figure.caption.empty() ? "Largest: " : "; ") + series.name + " " +
-                          fixedText(series.y[at], 2) +
-                          " at k = " + std::to_string(static_cast<int>(series.x[at]));
+        const int told = bestK.value_or(lengths.back().k);
+        tellLength(figure.caption, series.name, series.y[static_cast<std::size_t>(told - 1)], told);
         figure.series.push_back(std::move(series));
     }
     if (!figure.caption.empty())
         figure.caption += ".";
+    if (!best.x.empty()) {
+        figure.caption += " The best k has the largest predicted speed-up.";
+        figure.series.push_back(std::move(best));
+    }
     return figure;
 }
 

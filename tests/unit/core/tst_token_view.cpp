@@ -151,13 +151,19 @@ void TestTokenView::lengthsByHand()
     data.acceptance.front().costs = {1, {4, 5}};
     const std::vector<Figure> figures = draftLengths(data);
     QCOMPARE(figures.size(), std::size_t(2));
-    QCOMPARE(figures[0].series.size(), std::size_t(1));
+    QCOMPARE(figures[0].series.size(), std::size_t(2));
     QCOMPARE(figures[0].series[0].x, std::vector<double>({1}));
     QCOMPARE(figures[0].series[0].y, std::vector<double>({36.0 / 30.0}));
     QCOMPARE(figures[1].series[0].y, std::vector<double>({9.0 / 5.0}));
+    for (const Figure& figure : figures) { // the only k is the best
+        QCOMPARE(figure.series[1].name, std::string("best k"));
+        QCOMPARE(figure.series[1].x, std::vector<double>({1}));
+        QCOMPARE(figure.series[1].y, figure.series[0].y);
+    }
     data.acceptance.front().costs = {};
     const std::vector<Figure> uncosted = draftLengths(data);
-    QCOMPARE(uncosted.size(), std::size_t(1)); // no speed-up without costs
+    QCOMPARE(uncosted.size(), std::size_t(1));           // no speed-up without costs
+    QCOMPARE(uncosted[0].series.size(), std::size_t(1)); // and no best k
     QCOMPARE(uncosted[0].series[0].x.size(), std::size_t(8));
 }
 
