@@ -28,8 +28,8 @@ QString choicesText(const std::vector<TokenChoice>& choices)
     QStringList parts;
     for (const TokenChoice& choice : choices)
         parts << QStringLiteral("<code>%1</code>&nbsp;%2&nbsp;%")
-                     .arg(text(choice.text).toHtmlEscaped())
-                     .arg(percent * choice.probability, 0, 'f', 1);
+                     .arg(text(choice.text).toHtmlEscaped(),
+                          QString::number(percent * choice.probability, 'f', 1));
     return parts.isEmpty() ? TokenStrip::tr("not stored") : parts.join(QStringLiteral(", "));
 }
 
@@ -131,11 +131,10 @@ QString TokenStrip::describe(int token) const
         return {};
     const auto index = static_cast<std::size_t>(token);
     const TextToken& here = m_text.tokens[index];
+    // All at once: a token such as "%2" is no place for what follows.
     QString lines = tr("<b>Token %1: <code>%2</code></b> (id %3)<br>Target: %4")
-                        .arg(token + 1)
-                        .arg(text(here.text).toHtmlEscaped())
-                        .arg(here.id)
-                        .arg(choicesText(here.choices));
+                        .arg(QString::number(token + 1), text(here.text).toHtmlEscaped(),
+                             QString::number(here.id), choicesText(here.choices));
     for (const DraftLine& draft : m_text.drafts)
         lines += QStringLiteral("<br>%1: <b>%2</b>; %3")
                      .arg(text(draft.name).toHtmlEscaped(), markText(draft.tokens[index].mark),

@@ -24,6 +24,7 @@ private slots:
     void wraps();
     void clickChooses();
     void describes();
+    void describesPlaceholders();
     void choosesPrompts();
     void emptyWithoutTexts();
 
@@ -91,6 +92,17 @@ void TestTokenTextView::describes()
                                           "<code>\\xF0\\x9F</code>&nbsp;75.0&nbsp;%")));
     QVERIFY(strip.describe(0).contains(QStringLiteral("functional: <b>accepted</b>")));
     QVERIFY(strip.describe(6).isEmpty());
+}
+
+/// Tokens that look like QString's places are shown as they are.
+void TestTokenTextView::describesPlaceholders()
+{
+    TokenText text;
+    text.tokens.push_back({7, "%4", {{7, "%2", .5}}});
+    TokenStrip strip;
+    strip.setTokens(text);
+    QCOMPARE(strip.describe(0), QStringLiteral("<b>Token 1: <code>%4</code></b> (id 7)<br>Target: "
+                                               "<code>%2</code>&nbsp;50.0&nbsp;%"));
 }
 
 void TestTokenTextView::choosesPrompts()
