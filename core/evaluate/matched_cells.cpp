@@ -2,8 +2,8 @@
 #include "core/evaluate/matched_cells.h"
 
 #include <algorithm>
-#include <numeric>
 
+#include "core/base/mean.h"
 #include "core/evaluate/bootstrap.h"
 
 namespace mla
@@ -37,11 +37,6 @@ Verdict verdictOf(double deltaPp)
     if (deltaPp > materialPp + rounding)
         return Verdict::Gain;
     return deltaPp < -materialPp - rounding ? Verdict::Decline : Verdict::Unchanged;
-}
-
-double mean(const std::vector<double>& values)
-{
-    return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
 }
 
 void compareThroughput(const std::vector<double>& baseline, const std::vector<double>& functional,

@@ -2,10 +2,10 @@
 #include "core/pipeline/accept_record.h"
 
 #include <algorithm>
-#include <numeric>
 
 #include <nlohmann/json.hpp>
 
+#include "core/base/mean.h"
 #include "core/pipeline/run_support.h"
 
 namespace mla
@@ -15,11 +15,6 @@ namespace
 {
 
 using nlohmann::json;
-
-double mean(const std::vector<double>& values)
-{
-    return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
-}
 
 /// Tokens per second of each timed run over several tasks.
 std::vector<double> speedsOf(const std::vector<const MeasuredTask*>& tasks,

@@ -5,9 +5,9 @@
 #include <array>
 #include <cmath>
 #include <map>
-#include <numeric>
 #include <set>
 
+#include "core/base/mean.h"
 #include "core/evaluate/bootstrap.h"
 #include "core/report/acceptance_groups.h"
 #include "core/report/cell_rows.h"
@@ -80,12 +80,11 @@ std::optional<double> sampleSd(const std::vector<double>& values)
 {
     if (values.size() < 2)
         return std::nullopt;
-    const auto count = static_cast<double>(values.size());
-    const double mean = std::accumulate(values.begin(), values.end(), 0.0) / count;
+    const double middle = mean(values);
     double squares = 0;
     for (const double value : values)
-        squares += (value - mean) * (value - mean);
-    return std::sqrt(squares / (count - 1));
+        squares += (value - middle) * (value - middle);
+    return std::sqrt(squares / static_cast<double>(values.size() - 1));
 }
 
 /// The rows of one slot and one way of measuring, by variant.
