@@ -22,6 +22,25 @@ QCPScatterStyle::ScatterShape pointShape(int index)
     return shapes[static_cast<std::size_t>(index) % shapes.size()];
 }
 
+/// Text stands out from the ground and from most bars; before a bar of its tone, what lies halfway
+/// between the bar and the ground does.
+QColor errorColor(const QColor& bar, const PlotTheme& theme)
+{
+    constexpr double leastContrast = 2;
+    if (contrastRatio(bar, theme.text) >= leastContrast)
+        return theme.text;
+    const QColor& ground = theme.background;
+    return {(bar.red() + ground.red()) / 2, (bar.green() + ground.green()) / 2,
+            (bar.blue() + ground.blue()) / 2};
+}
+
+/// Points beside lines mark some of their places.
+bool marksLines(const mla::Figure& figure)
+{
+    return std::ranges::any_of(
+        figure.series, [](const Series& series) { return series.kind == Series::Kind::Line; });
+}
+
 } // namespace
 
 void FigurePainter::addSeries(int index)
@@ -85,7 +104,7 @@ void FigurePainter::addBars(int index, QCPBarsGroup* group)
         if (shown)
             drawn.bars->addData(series.x[i], series.y[i]);
     }
-    addErrors(series, drawn.bars, m_style.theme.text);
+    addErrors(series, drawn.bars, errorColor(drawn.color, m_style.theme));
     styleSeries(index);
 }
 
@@ -150,8 +169,11 @@ void FigurePainter::styleSeries(int index)
         drawn.smooth->setPen(penOf(color, width * 1.3, drawn.dash));
     const double disc = pt(2.2 + m_style.linePt * 1.6);
     const bool points = series.kind == Series::Kind::Points;
-    const QCPScatterStyle marker(points ? pointShape(drawn.shape) : QCPScatterStyle::ssDisc, color,
-                                 color, disc);
+    const bool marks = points && marksLines(m_figure);
+    const QCPScatterStyle marker(marks    ? QCPScatterStyle::ssDiamond
+                                 : points ? pointShape(drawn.shape)
+                                          : QCPScatterStyle::ssDisc,
+                                 color, color, marks ? 2 * disc : disc);
     const bool marked = points || (!smooth && !m_layerScale && drawn.data->size() <= kMostMarkers);
     drawn.graph->setScatterStyle(marked ? marker : QCPScatterStyle::ssNone);
     drawn.isolated->setScatterStyle(marker);
