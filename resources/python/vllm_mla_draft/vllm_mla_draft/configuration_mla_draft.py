@@ -1,0 +1,1 @@
+../../configuration_mla_draft.py

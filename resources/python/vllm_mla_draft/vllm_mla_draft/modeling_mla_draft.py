@@ -1,0 +1,1 @@
+../../modeling_mla_draft.py
