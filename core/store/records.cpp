@@ -73,6 +73,10 @@ void StudyData::put(ChatPromptRecord record)
 {
     putById(chatPrompts, std::move(record));
 }
+void StudyData::put(ExportRecord record)
+{
+    putById(exports, std::move(record));
+}
 void StudyData::put(TokenTextRecord record)
 {
     std::map<std::int32_t, std::string> texts;

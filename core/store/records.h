@@ -187,6 +187,33 @@ struct ChatPromptRecord {
     std::vector<std::int32_t> ids;     ///< concatenated token ids
 };
 
+/// What one program computes of an exported draft, beside what is expected.
+struct ExportCheckRecord {
+    std::string stack;          ///< mla-draft | transformers | vllm
+    std::string software;       ///< "transformers 5.19.0, torch 2.13.0"
+    std::string modelClass;     ///< what the stack made of the directory; empty for mla-draft
+    std::string reference;      ///< what it is compared with: "the draft" | "the exported weights"
+    double logitDifference = 0; ///< largest |difference|, over the spread of the reference's logits
+    double bound = 0;           ///< of logitDifference
+    int prompts = 0;
+    int greedyTokens = 0, equalTokens = 0; ///< generated over all prompts; up to a first difference
+    bool passed = false;
+    std::string remark; ///< why the stack was not tried, or where it differs
+    [[nodiscard]] bool tried() const { return prompts > 0; }
+};
+
+/// One directory that `export` wrote.
+struct ExportRecord {
+    std::string id;                ///< "<run>/<layout>-<dtype>"
+    std::string run;               ///< RunRecord::id of the draft
+    std::string layout, dtype;     ///< dtype: fp32 | fp16 | bf16, or "as in the draft"
+    std::string path;              ///< directory, absolute
+    std::string created, software; ///< created: ISO 8601 UTC
+    std::int64_t weightBytes = 0;
+    std::vector<std::string> keeps, loses; ///< of the layout, for people
+    std::vector<ExportCheckRecord> checks; ///< empty when it was not verified
+};
+
 struct StudyData {
     std::string created, software;
     std::vector<CheckpointRecord> checkpoints;
@@ -196,6 +223,7 @@ struct StudyData {
     std::vector<ContinuationRecord> continuations;
     std::vector<ChatPromptRecord> chatPrompts;
     std::vector<TokenTextRecord> tokenTexts;
+    std::vector<ExportRecord> exports;
 
     [[nodiscard]] const RunRecord* findRun(const std::string& id) const;
     /// Inserts, or replaces the record of the same id.
@@ -205,6 +233,7 @@ struct StudyData {
     void put(AcceptanceRecord record);
     void put(ContinuationRecord record);
     void put(ChatPromptRecord record);
+    void put(ExportRecord record);
     void put(TokenTextRecord record); ///< adds to the texts that are there
 };
 

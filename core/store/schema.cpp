@@ -80,7 +80,7 @@ std::string_view layoutTable()
 {
     return R"(path | unit | meaning
 / @format, @version, @created, @software | ISO 8601 UTC | what wrote this file, and when
-names of groups under /checkpoints, /calibration, /runs, /acceptance, /continuations, /chat_prompts, /token_texts | | the id, percent-encoded (%2F is '/'); @order is its position
+names of groups under /checkpoints, /calibration, /runs, /acceptance, /continuations, /chat_prompts, /token_texts, /exports | | the id, percent-encoded (%2F is '/'); @order is its position
 /checkpoints/<id>/config | JSON | config.json of the checkpoint
 /checkpoints/<id>/path, fingerprint | | where it stood; hash of its content
 /calibration/<id>/input_ids [N,T] | token id | calibration sequences
@@ -127,6 +127,11 @@ names of groups under /checkpoints, /calibration, /runs, /acceptance, /continuat
 /chat_prompts/<id>/prompts [n] | SHA-256 | of each prompt's text
 /token_texts/<id>/ids, texts [n] | id | texts of tokens of checkpoint <id>
 /chat_prompts/<id>/offsets [n + 1], ids | tokens, id | where each rendered prompt begins, and its tokens
+/exports/<id> @run, @layout, @dtype, @path, @created, @software, @weight_bytes | bytes | a directory that `export` wrote
+/exports/<id>/keeps, loses [n] | | what the layout holds of the draft, and what it does not
+/exports/<id>/checks/<stack> @software, @model_class, @reference, @remark | | a program that ran it, and what it was compared with
+/exports/<id>/checks/<stack> @logit_difference, @bound | share of the spread of the logits | largest difference, and what is allowed
+/exports/<id>/checks/<stack> @prompts, @greedy_tokens, @equal_tokens, @passed | | tokens generated, and those equal up to a first difference
 )";
 }
 

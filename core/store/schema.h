@@ -20,7 +20,7 @@ namespace mla::schema
 inline constexpr auto studyFormat = "mla-draft-study";
 inline constexpr auto layerFormat = "mla-draft-layer"; ///< a part: one layer group as root
 inline constexpr int majorVersion = 1;                 ///< readers refuse a higher one
-inline constexpr int minorVersion = 2;                 ///< additions that older readers may ignore
+inline constexpr int minorVersion = 3;                 ///< additions that older readers may ignore
 
 // Attributes of the root.
 inline constexpr auto format = "format";
@@ -37,6 +37,7 @@ inline constexpr auto acceptance = "acceptance";
 inline constexpr auto continuations = "continuations";
 inline constexpr auto chatPrompts = "chat_prompts"; ///< since 1.1
 inline constexpr auto tokenTexts = "token_texts";   ///< since 1.2
+inline constexpr auto exports = "exports";          ///< since 1.3
 
 // /checkpoints/<id>
 inline constexpr auto config = "config";
@@ -143,6 +144,23 @@ inline constexpr auto drawn = "drawn"; ///< since 1.2, sampled texts only
 
 // /chat_prompts/<id>: offsets and ids as above
 inline constexpr auto prompts = "prompts";
+
+// /exports/<id>: run, created and software as above, attributes but for the lists
+inline constexpr auto exportLayout = "layout";
+inline constexpr auto dtype = "dtype";
+inline constexpr auto weightBytes = "weight_bytes";
+inline constexpr auto keeps = "keeps";
+inline constexpr auto loses = "loses";
+inline constexpr auto checks = "checks";
+// /exports/<id>/checks/<stack>
+inline constexpr auto modelClass = "model_class";
+inline constexpr auto reference = "reference";
+inline constexpr auto logitDifference = "logit_difference";
+inline constexpr auto bound = "bound";
+inline constexpr auto greedyTokens = "greedy_tokens";
+inline constexpr auto equalTokens = "equal_tokens";
+inline constexpr auto passed = "passed";
+inline constexpr auto remark = "remark";
 
 // /token_texts/<id>: ids as above
 inline constexpr auto texts = "texts";

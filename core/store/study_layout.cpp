@@ -220,6 +220,7 @@ Status writeStudy(h5::Group& root, const StudyData& study)
     MLA_CHECK(writeAll(root, schema::acceptance, study.acceptance, writeAcceptance));
     MLA_CHECK(writeAll(root, schema::continuations, study.continuations, writeContinuations));
     MLA_CHECK(writeAll(root, schema::chatPrompts, study.chatPrompts, writeChatPrompts));
+    MLA_CHECK(writeAll(root, schema::exports, study.exports, writeExport));
     return writeAll(root, schema::tokenTexts, study.tokenTexts, writeTokenTexts);
 }
 
@@ -236,6 +237,7 @@ Result<StudyData> readStudy(const h5::Group& root)
             readAll<ContinuationRecord>(root, schema::continuations, readContinuations));
     MLA_TRY(chatPrompts, readAll<ChatPromptRecord>(root, schema::chatPrompts, readChatPrompts));
     MLA_TRY(tokenTexts, readAll<TokenTextRecord>(root, schema::tokenTexts, readTokenTexts));
+    MLA_TRY(exports, readAll<ExportRecord>(root, schema::exports, readExport));
     study.created = std::move(created);
     study.software = std::move(software);
     study.checkpoints = std::move(checkpoints);
@@ -245,6 +247,7 @@ Result<StudyData> readStudy(const h5::Group& root)
     study.continuations = std::move(continuations);
     study.chatPrompts = std::move(chatPrompts);
     study.tokenTexts = std::move(tokenTexts);
+    study.exports = std::move(exports);
     return study;
 }
 

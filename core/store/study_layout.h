@@ -23,6 +23,9 @@ Result<ChatPromptRecord> readChatPrompts(const h5::Group& group);
 Status writeTokenTexts(h5::Group& group, const TokenTextRecord& record);
 Result<TokenTextRecord> readTokenTexts(const h5::Group& group);
 
+Status writeExport(h5::Group& group, const ExportRecord& record);
+Result<ExportRecord> readExport(const h5::Group& group);
+
 /// Short texts are attributes, long ones and those with NUL characters datasets of the same name.
 Status putText(h5::Group& group, const std::string& name, const std::string& text);
 Result<std::string> getText(const h5::Group& group, const std::string& name);
