@@ -9,6 +9,7 @@
 #include "core/base/json.h"
 #include "core/checkpoint/gguf.h"
 #include "core/checkpoint/tokenizer_gguf.h"
+#include "core/export/shards.h"
 #include "core/model/layer_loading.h"
 #include "core/model/tensors.h"
 
@@ -49,9 +50,10 @@ json metaToJson(const DraftMeta& meta)
 /// Everything beside the weights that travels with a model.
 Status copyCompanions(const fs::path& from, const fs::path& to)
 {
-    for (const char* name : {"tokenizer.json", "tokenizer_config.json", "special_tokens_map.json",
-                             "added_tokens.json", "tokenizer.model", "vocab.json", "merges.txt",
-                             "chat_template.jinja", "generation_config.json"}) {
+    for (const char* name :
+         {"tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json",
+          "tokenizer.model", "vocab.json", "merges.txt", "chat_template.jinja",
+          "chat_template.json", "generation_config.json"}) {
         if (!fs::exists(from / name))
             continue;
         std::error_code error;
@@ -90,8 +92,8 @@ std::optional<std::pair<LayerIndex, std::string>> attentionName(const std::strin
 class WeightWriter
 {
 public:
-    WeightWriter(const DraftContent& content, fs::path path)
-        : m_content(content), m_path(std::move(path))
+    WeightWriter(const DraftContent& content, fs::path folder)
+        : m_content(content), m_folder(std::move(folder))
     {
     }
     Status write();
@@ -106,7 +108,7 @@ private:
     Result<const LayerTensors*> layer(LayerIndex index);
 
     const DraftContent& m_content;
-    fs::path m_path;
+    fs::path m_folder;
     std::vector<Source> m_sources;
     std::vector<SafetensorsWriter::Declared> m_declared;
     int m_loadedLayer = -1;
@@ -164,18 +166,32 @@ Status WeightWriter::append(SafetensorsWriter& writer, const Source& source)
         MLA_TRY(loaded, loadTensor(m_content.base, source.name, torchDtype(info.dtype)));
         tensor = std::move(loaded);
     }
-    if (m_content.dtype && tensor.is_floating_point())
+    if (m_content.dtype && tensor.is_floating_point()) {
+        const bool finite = torch::isfinite(tensor).all().item<bool>();
         tensor = tensor.to(torchDtype(*m_content.dtype));
+        if (finite && !torch::isfinite(tensor).all().item<bool>())
+            return badInput("tensor '" + source.name + "' holds numbers beyond the range of " +
+                                std::string(dtypeName(*m_content.dtype)),
+                            m_content.base.directory().string(), "use --dtype bf16 or fp32");
+    }
     return writer.append(viewOf(source.name, tensor.contiguous()).data);
 }
 
 Status WeightWriter::write()
 {
     MLA_CHECK(plan());
-    MLA_TRY(writer, SafetensorsWriter::create(m_path, m_declared));
-    for (const Source& source : m_sources)
-        MLA_CHECK(append(writer, source));
-    return writer.commit();
+    const std::vector<Shard> shards = planShards(m_declared, m_content.maxShardBytes);
+    for (const Shard& shard : shards) {
+        const auto first = m_declared.begin() + shard.first;
+        MLA_TRY(writer, SafetensorsWriter::create(m_folder / shard.file,
+                                                  {first, first + (shard.end - shard.first)}));
+        for (std::ptrdiff_t i = shard.first; i < shard.end; ++i)
+            MLA_CHECK(append(writer, m_sources[static_cast<std::size_t>(i)]));
+        MLA_CHECK(writer.commit());
+    }
+    if (shards.size() == 1)
+        return {};
+    return writeFileAtomically(m_folder / kShardIndex, shardIndex(m_declared, shards));
 }
 
 Status writeBasis(const DraftContent& content, const fs::path& path)
@@ -270,7 +286,7 @@ Status writeDraft(const DraftContent& content, const fs::path& directory)
 {
     const json config = mlaConfigToJson(content.config, content.base.configJson());
     MLA_CHECK(writeFileAtomically(directory / "config.json", config.dump(2) + "\n"));
-    MLA_CHECK(WeightWriter(content, directory / "model.safetensors").write());
+    MLA_CHECK(WeightWriter(content, directory).write());
     MLA_CHECK(copyCompanions(content.base.directory(), directory));
     for (const char* name : {"configuration_mla_draft.py", "modeling_mla_draft.py"}) {
         MLA_TRY(source, readFile(content.pythonFiles / name));

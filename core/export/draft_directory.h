@@ -47,6 +47,9 @@ struct DraftContent {
     /// Replacement tensors of a layer, or nothing where the base's stand.
     std::function<Result<std::optional<LayerTensors>>(LayerIndex)> layer;
     std::optional<DType> dtype; ///< casts every floating tensor
+    /// Weights beyond it go to several files with an index; a tensor is never divided. 0 = one
+    /// file.
+    std::int64_t maxShardBytes = 0;
 };
 /// Fills `directory` (a staging folder). Weights are streamed: one layer in memory at a time. Base
 /// tensors keep their dtype; quantised ones (FP8, GGUF) are written as the fp32 they decode to.
