@@ -18,7 +18,8 @@ namespace fs = std::filesystem;
 using nlohmann::json;
 
 constexpr auto kInstall = "installer/setup.sh --python installs Transformers, installer/setup.sh "
-                          "--backends vLLM too; or name a Python that has them in MLA_PYTHON";
+                          "--backends vLLM too (from a package: mla-draft-setup in its place); or "
+                          "name a Python that has them in MLA_PYTHON";
 constexpr std::chrono::seconds kEndPatience{30};
 
 std::string variable(const char* name)

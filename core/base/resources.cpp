@@ -18,13 +18,17 @@ bool holdsResources(const fs::path& folder)
            fs::is_directory(folder / "prompts", ignored);
 }
 
+/// The program stands in bin/, or behind a launcher in lib/mla-draft-workbench/.
 fs::path installedFolder()
 {
     std::error_code failed;
     const fs::path program = fs::read_symlink("/proc/self/exe", failed);
     if (failed)
         return {};
-    return (program.parent_path() / "../share/mla-draft-workbench").lexically_normal();
+    const fs::path folder = program.parent_path();
+    const bool launched = folder.filename() == "mla-draft-workbench";
+    return ((launched ? folder / "../.." : folder / "..") / "share/mla-draft-workbench")
+        .lexically_normal();
 }
 
 } // namespace

@@ -146,7 +146,7 @@ Result<torch::Device> resolveDevice(const std::string& device)
     if (!loadCuda())
         return computeFailed("no usable CUDA device", "--device " + device,
                              "a driver and LibTorch's CUDA libraries are needed: "
-                             "installer/setup.sh --cuda");
+                             "installer/setup.sh --cuda (from a package: mla-draft-setup --cuda)");
     if (index >= static_cast<int>(torch::cuda::device_count()))
         return usageError("--device " + device + ": this machine has " +
                           std::to_string(torch::cuda::device_count()) + " CUDA device(s)");
