@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 # Installs what MLA Draft Workbench is built and tested with, as far as it is missing. Asks nothing.
 #
-#   installer/setup.sh [--cuda] [--python] [--backends] [--tests]
+#   installer/setup.sh [--cuda] [--python] [--backends] [--tests | --runtime]
 #                                      install; prints LibTorch's folder
 #   installer/setup.sh --print-root    print that folder; fails if it is not there
 #   installer/setup.sh --print-python  print the Python of --backends, else of --python, likewise
@@ -13,6 +13,7 @@
 #   --backends  that, and vLLM for CPUs on top, for `accept --backend vllm`. On a GPU machine use
 #               your own vLLM instead: name its Python in MLA_PYTHON or --python
 #   --tests     also the Debian packages that only the tests need
+#   --runtime   no Debian packages: for programs that are built already, as in our .deb
 #
 # Debian packages come through apt-get (sudo when not root). LibTorch and Python packages stand in
 # ~/.cache/mla-draft-workbench, shared by all clones; LIBTORCH_ROOT in the environment names another
@@ -44,7 +45,7 @@ print_python() {
     printf '%s\n' "$dir/bin/python"
 }
 
-cuda=false python=false backends=false
+cuda=false python=false backends=false runtime=false
 lists=("$here/requirements-debian.txt")
 for argument in "$@"; do
     case $argument in
@@ -52,6 +53,7 @@ for argument in "$@"; do
     --python) python=true ;;
     --backends) backends=true ;;
     --tests) lists+=("$here/requirements-debian-tests.txt") ;;
+    --runtime) runtime=true ;;
     --print-root) print_root && exit ;;
     --print-python) print_python && exit ;;
     -h | --help) sed -n '3,/^set /{/^set /d;s/^# \{0,1\}//;p}' "$0" && exit ;;
@@ -59,7 +61,7 @@ for argument in "$@"; do
     esac
 done
 
-install_debian_packages "${lists[@]}"
+$runtime || install_debian_packages "${lists[@]}"
 [ -n "${LIBTORCH_ROOT:-}" ] || install_libtorch
 ! $cuda || install_cuda
 ! $python || install_python
