@@ -62,7 +62,8 @@ LayoutDescription describePlugin(const ModelConfig& draft, const std::string& /*
     if (!described.refusal.empty())
         return described;
     described.keeps.push_back(cacheSentence(draft, " in Transformers"));
-    described.loses.push_back("tensor parallelism: a draft runs on one device");
+    described.loses.push_back(
+        "tensor parallelism splits the MLP only: every device computes all heads");
     return described;
 }
 
