@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+#include <nlohmann/json.hpp>
+
 #include "core/base/file.h"
 #include "core/base/resources.h"
 #include "core/export/imported_draft.h"
-#include "core/model/sampling.h"
+#include "core/export/model_card.h"
 #include "core/model/tensors.h"
+#include "core/pipeline/export_verify.h"
 #include "core/pipeline/run_support.h"
+#include "core/store/study.h"
 
 namespace mla
 {
@@ -12,6 +16,10 @@ namespace
 {
 
 namespace fs = std::filesystem;
+using nlohmann::json;
+
+constexpr const char* kReport = "verification.json";
+constexpr const char* kPlugin = "vllm_mla_draft";
 
 Result<std::optional<DType>> dtypeOption(const std::optional<std::string>& name)
 {
@@ -31,66 +39,169 @@ const char* configName(DType dtype)
     return dtype == DType::F32 ? "float32" : dtype == DType::F16 ? "float16" : "bfloat16";
 }
 
-/// Largest logit difference of two models on the first held-out sequences, over the logits' spread.
-Result<double> logitDifference(const Checkpoint& a, const Checkpoint& b,
-                               const TokenWindows& windows, torch::Device device)
+/// What a cast may change; a draft may hold fp32 tensors whatever its others are.
+double castBound(std::optional<DType> dtype)
 {
-    const torch::NoGradGuard noGrad;
-    MLA_TRY(first, Decoder::load(a, device));
-    MLA_TRY(second, Decoder::load(b, device));
-    double difference = 0, spread = 0;
-    for (std::size_t i = 0; i < std::min<std::size_t>(2, windows.size()); ++i) {
-        const torch::Tensor ids = idTensor(windows[i], device);
-        const torch::Tensor expected = first.logits(ids);
-        difference =
-            std::max(difference, (second.logits(ids) - expected).abs().max().item<double>());
-        spread = std::max(spread, expected.std().item<double>());
+    return dtype == DType::F16 ? kHalfBound : dtype == DType::BF16 ? kBrainBound : kExactBound;
+}
+
+/// Description of a layout that can hold the draft; the reason as an error if it cannot.
+Result<LayoutDescription> usableLayout(const Checkpoint& draft, const std::string& layout)
+{
+    MLA_TRY(described, describeLayout(draft.config(), layout, draft.directory().string()));
+    if (!described.refusal.empty())
+        return badInput("the layout " + layout + " cannot hold this draft: " + described.refusal,
+                        draft.directory().string());
+    return std::move(described);
+}
+
+/// The package as its sources stand, without what an installation may have left beside them.
+Status copyPlugin(const fs::path& from, const fs::path& to)
+{
+    std::error_code error;
+    fs::create_directories(to / kPlugin, error);
+    if (error)
+        return computeFailed("cannot create: " + error.message(), (to / kPlugin).string());
+    for (const char* name :
+         {"pyproject.toml", "README.md", "vllm_mla_draft/__init__.py", "vllm_mla_draft/model.py",
+          "vllm_mla_draft/configuration_mla_draft.py", "vllm_mla_draft/modeling_mla_draft.py"}) {
+        MLA_TRY(content, readFile(from / name));
+        MLA_CHECK(writeFileAtomically(to / name, content));
     }
-    return difference / spread;
+    return {};
+}
+
+/// The draft's own weights and everything that belongs to them.
+Status writeOwnWeights(const ExportRequest& request, const Checkpoint& draft, const DraftMeta& meta,
+                       const CalibrationSet& calibration, std::optional<DType> dtype,
+                       const fs::path& folder)
+{
+    MLA_TRY(basis, loadKeyBasis(request.draft, draft.config().numHiddenLayers, meta.keyRank));
+    MLA_TRY(resources, resourceDirectory());
+    DraftContent content{
+        draft, draft.config(),       meta, calibration, resources / "python", basis, {},
+        dtype, request.maxShardBytes};
+    if (dtype)
+        content.config.dtype = configName(*dtype);
+    content.layer = [](LayerIndex) { return std::optional<LayerTensors>(); };
+    MLA_CHECK(writeDraft(content, folder));
+    if (request.layout != "vllm-plugin")
+        return {};
+    return copyPlugin(resources / "python" / kPlugin, folder / kPlugin);
+}
+
+std::int64_t weightBytes(const fs::path& folder)
+{
+    std::int64_t bytes = 0;
+    std::error_code ignored;
+    for (const fs::directory_entry& entry : fs::directory_iterator(folder, ignored))
+        if (entry.path().extension() == ".safetensors")
+            bytes += static_cast<std::int64_t>(entry.file_size(ignored));
+    return bytes;
+}
+
+json reportJson(const ExportRecord& record)
+{
+    json checks = json::array();
+    for (const ExportCheckRecord& check : record.checks)
+        checks.push_back({{"stack", check.stack},
+                          {"tried", check.tried()},
+                          {"software", check.software},
+                          {"class", check.modelClass},
+                          {"compared_with", check.reference},
+                          {"logit_difference_of_spread", check.logitDifference},
+                          {"bound", check.bound},
+                          {"prompts", check.prompts},
+                          {"greedy_tokens", check.greedyTokens},
+                          {"equal_tokens", check.equalTokens},
+                          {"passed", check.passed},
+                          {"remark", check.remark}});
+    return {{"run", record.run},         {"layout", record.layout},     {"dtype", record.dtype},
+            {"created", record.created}, {"software", record.software}, {"keeps", record.keeps},
+            {"loses", record.loses},     {"checks", std::move(checks)}};
+}
+
+Status writeCard(const ExportRequest& request, const Checkpoint& draft, const DraftMeta& meta,
+                 const ExportRecord& record, const fs::path& folder)
+{
+    StudyData study;
+    if (request.study && fs::exists(*request.study)) {
+        MLA_TRY(stored, loadStudy(*request.study));
+        study = std::move(stored);
+    }
+    const ModelCard card{draft.config(),
+                         record,
+                         meta.sourcePath,
+                         meta.sourceFingerprint,
+                         meta.variant,
+                         meta.convert.converter,
+                         meta.settingsJson,
+                         licenceOf(meta.sourcePath),
+                         &study};
+    return writeFileAtomically(folder / "README.md", modelCardText(card));
+}
+
+Status verify(JobContext& job, const ExportRequest& request, const Checkpoint& draft,
+              const CalibrationSet& calibration, std::optional<DType> dtype, const fs::path& folder,
+              ExportOutcome& outcome)
+{
+    const TokenWindows windows = heldoutWindows(calibration);
+    MLA_TRY(checks, verifyExport(job, {draft, folder, request.layout, castBound(dtype), windows,
+                                       request.compute}));
+    outcome.maxLogitDifference = checks.front().logitDifference;
+    for (const ExportCheckRecord& check : checks)
+        if (!check.tried())
+            outcome.warnings.push_back("not verified in " + check.stack + ": " + check.remark);
+    outcome.record.checks = std::move(checks);
+    return writeFileAtomically(folder / kReport, reportJson(outcome.record).dump(2) + "\n");
 }
 
 Result<ExportOutcome> exportNow(JobContext& job, const ExportRequest& request)
 {
     MLA_TRY(dtype, dtypeOption(request.dtype));
     MLA_TRY(draft, openDraft(request.draft));
-    if (isImported(draft))
-        return usageError(importedFrom(draft) + " wrote this draft",
-                          "refine it first: the result is a draft of ours, which can be exported");
+    MLA_TRY(layout, usableLayout(draft, request.layout));
     MLA_TRY(meta, readDraftMeta(request.draft));
     MLA_TRY(calibration, loadCalibration(calibrationFile(request.draft)));
-    MLA_TRY(basis, loadKeyBasis(request.draft, draft.config().numHiddenLayers, meta.keyRank));
-    MLA_TRY(resources, resourceDirectory());
-    MLA_TRY(device, resolveDevice(request.compute.device));
     MLA_TRY(staged, StagedDirectory::create(request.output, request.overwrite));
-    DraftContent content{draft, draft.config(), meta, calibration, resources / "python", basis,
-                         {},    dtype};
-    if (dtype)
-        content.config.dtype = configName(*dtype);
-    content.layer = [](LayerIndex) { return std::optional<LayerTensors>(); };
     job.emitEvent(StageStarted{"export", 1, "drafts", {}});
-    MLA_CHECK(writeDraft(content, staged.path()));
-    ExportOutcome outcome{request.output, {}, {}};
-    if (request.verify) {
-        MLA_TRY(written, Checkpoint::open(staged.path()));
-        MLA_TRY(difference, logitDifference(draft, written, heldoutWindows(calibration), device));
-        // A cast changes logits; without one the copy must be the same model.
-        if (!dtype && difference > 1e-6)
-            return computeFailed("the exported draft differs from its source: logits by " +
-                                     std::to_string(difference) + " of their spread",
-                                 request.output.string());
-        outcome.maxLogitDifference = difference;
-    }
+    MLA_CHECK(writeOwnWeights(request, draft, meta, calibration, dtype, staged.path()));
+
+    ExportOutcome outcome;
+    outcome.output = request.output;
+    ExportRecord& record = outcome.record;
+    record.run = meta.runId;
+    record.layout = request.layout;
+    record.dtype = request.dtype.value_or("as in the draft");
+    record.id = meta.runId + "/" + request.layout + "-" + request.dtype.value_or("draft");
+    record.path = fs::absolute(request.output).lexically_normal().string();
+    record.created = utcNow();
+    record.software = softwareText();
+    record.weightBytes = weightBytes(staged.path());
+    record.keeps = std::move(layout.keeps);
+    record.loses = std::move(layout.loses);
+    if (request.verify)
+        MLA_CHECK(verify(job, request, draft, calibration, dtype, staged.path(), outcome));
+    MLA_CHECK(writeCard(request, draft, meta, record, staged.path()));
     MLA_CHECK(staged.commit());
+    if (request.study)
+        MLA_CHECK(updateStudy(*request.study, [&](StudyData& study) -> Status {
+            study.put(record);
+            return {};
+        }));
     return outcome;
 }
 
 } // namespace
 
+Result<LayoutDescription> describeExport(const fs::path& draft, const std::string& layout)
+{
+    MLA_TRY(opened, openDraft(draft));
+    return describeLayout(opened.config(), layout, draft.string());
+}
+
 Result<ExportOutcome> exportDraft(JobContext& job, const ExportRequest& request)
 {
-    if (request.layout != "huggingface")
-        return usageError("--layout " + request.layout + " is not available in this version",
-                          "available: huggingface");
     useOneThread();
     std::optional<Result<ExportOutcome>> outcome;
     MLA_CHECK(guarded("export", [&]() -> Status {

@@ -17,6 +17,7 @@
 #include "core/checkpoint/tensor_statistics.h"
 #include "core/evaluate/acceptance.h"
 #include "core/evaluate/draft_length.h"
+#include "core/export/export_layouts.h"
 #include "core/pipeline/settings.h"
 #include "core/store/records.h"
 
@@ -188,6 +189,8 @@ Result<StudyOutcome> runStudy(JobContext& job, const StudyPlan& plan);
 /// `resources`: folder that holds demo/ and prompts/.
 StudyPlan demoPlan(const std::filesystem::path& resources, const std::filesystem::path& output);
 
+inline constexpr std::int64_t defaultShardBytes = 5'000'000'000;
+
 /// Writes the draft to `output` in the `huggingface` layout, optionally in another dtype.
 struct ExportRequest {
     std::filesystem::path draft, output;
@@ -196,12 +199,20 @@ struct ExportRequest {
     bool verify = false;              ///< reload and compare logits with the source draft
     bool overwrite = false;
     ComputeSettings compute;
+    /// The export is recorded there, and its figures stand in the model card.
+    std::optional<std::filesystem::path> study;
+    std::int64_t maxShardBytes = defaultShardBytes; ///< of one file of weights
 };
 struct ExportOutcome {
     std::filesystem::path output;
+    ExportRecord record; ///< what the layout keeps and loses, and the checks of a verification
     std::optional<double> maxLogitDifference; ///< over the spread of the logits, when verified
     std::vector<std::string> warnings;
 };
+/// What `request.layout` keeps and loses of the draft, or why it cannot hold it: nothing is
+/// written.
+Result<LayoutDescription> describeExport(const std::filesystem::path& draft,
+                                         const std::string& layout);
 Result<ExportOutcome> exportDraft(JobContext& job, const ExportRequest& request);
 
 /// Peak resident memory of this process so far, bytes (VmHWM).
