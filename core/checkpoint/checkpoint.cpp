@@ -88,8 +88,8 @@ Result<Checkpoint> Checkpoint::open(const fs::path& path)
     checkpoint.resolveHead();
     checkpoint.noticeUnused();
     if (checkpoint.m_config.mla && checkpoint.m_config.mla->layout == DraftLayout::TransMla)
-        checkpoint.m_warnings.push_back("TransMLA does not record the source's KV heads: the "
-                                        "original's cache is counted with one per query head");
+        checkpoint.m_warnings.push_back("the source's KV heads are not recorded: the original's "
+                                        "cache is counted with one per query head");
     return checkpoint;
 }
 

@@ -15,6 +15,7 @@ using nlohmann::json;
 using Pairs = std::vector<std::vector<std::vector<int>>>; // [layer][rotary head][pair]
 
 constexpr const char* transMlaType = "deepseek_v3";
+constexpr const char* stockType = "deepseek_v2"; // what `export --layout deepseek` writes
 constexpr const char* mha2MlaKey = "mha2mla";
 
 /// Frequencies that change while a text grows cannot be cached in a rotary key.
@@ -25,8 +26,9 @@ Status refuseDynamic(const ModelConfig& model, const std::string& origin)
     return {};
 }
 
-/// The classes that TransMLA's attention was put into; a mixture of experts is none of them.
-void checkTransMlaModel(JsonReader& reader, const json& config)
+/// The classes that TransMLA's attention was put into, or the stock class of our export; a mixture
+/// of experts is none of them.
+void checkTransMlaModel(JsonReader& reader, const json& config, bool stock)
 {
     for (const char* key : {"num_hidden_layers", "num_attention_heads", "kv_lora_rank",
                             "qk_rope_head_dim", "qk_nope_head_dim", "v_head_dim"})
@@ -34,28 +36,39 @@ void checkTransMlaModel(JsonReader& reader, const json& config)
     const int layers = reader.positive("num_hidden_layers", 1);
     const int experts = reader.optionalInteger("n_routed_experts", 0, 0).value_or(0);
     if (experts > 0 &&
-        reader.optionalInteger("first_k_dense_replace", 3, 0).value_or(layers) < layers)
+        reader.optionalInteger("first_k_dense_replace", stock ? 0 : 3, 0).value_or(layers) < layers)
         reader.fail("n_routed_experts",
                     "is " + std::to_string(experts) + ": a mixture of experts is not supported");
     if (!reader.boolean("rope_interleave", true))
         reader.fail("rope_interleave", "is false: TransMLA's rotary rows are interleaved");
+    const json known = stock ? json{"DeepseekV2ForCausalLM"}
+                             : json{"LlamaMLAForCausalLM", "DeepseekV3ForCausalLM"};
     const json& named = reader.has("architectures") ? config.at("architectures") : json::array();
     for (const json& item : named)
-        if (item != "LlamaMLAForCausalLM" && item != "DeepseekV3ForCausalLM")
-            reader.fail("architectures", "names " + item.dump().substr(0, 80) +
-                                             "; supported for model_type 'deepseek_v3': "
-                                             "LlamaMLAForCausalLM, DeepseekV3ForCausalLM");
+        if (std::ranges::find(known, item) == known.end())
+            reader.fail("architectures",
+                        "names " + item.dump().substr(0, 80) + "; supported for model_type '" +
+                            (stock ? stockType : transMlaType) + "': " + known.dump());
 }
 
-/// The rest of the model is a Llama whose heads are as wide as the nope part.
-json asLlama(json config)
+/// Source head width whose every n-th frequency gives those of a rotary head: the nope part, as
+/// TransMLA makes it, or else (stock only) the rotary head's own.
+int sourceHeadDim(const json& config, bool stock)
+{
+    const int nope = config.at("qk_nope_head_dim").get<int>();
+    const int rotary = config.at("qk_rope_head_dim").get<int>();
+    return stock && rotary > 0 && nope % rotary != 0 ? rotary : nope;
+}
+
+/// The rest of the model is a Llama with heads of that width.
+json asLlama(json config, int headDim)
 {
     for (const char* key : {"attention_bias", "sliding_window", "use_sliding_window", "layer_types",
                             "max_window_layers", mha2MlaKey})
         config.erase(key);
     config["model_type"] = "llama";
     config["architectures"] = {"LlamaForCausalLM"};
-    config["head_dim"] = config.at("qk_nope_head_dim");
+    config["head_dim"] = headDim;
     config["num_key_value_heads"] = config.at("num_attention_heads");
     return config;
 }
@@ -63,11 +76,14 @@ json asLlama(json config)
 Result<ModelConfig> parseTransMla(const json& config, const std::string& origin)
 {
     JsonReader reader(config, origin);
-    checkTransMlaModel(reader, config);
+    const bool stock = config.at("model_type") == stockType;
+    checkTransMlaModel(reader, config, stock);
+    const int nope = reader.integer("qk_nope_head_dim", 1, 1);
+    (void)reader.integer("qk_rope_head_dim", 2, 2);
     MLA_CHECK(reader.status());
-    MLA_TRY(model, parseModelConfig(asLlama(config), origin));
+    MLA_TRY(model, parseModelConfig(asLlama(config, sourceHeadDim(config, stock)), origin));
     MLA_CHECK(refuseDynamic(model, origin));
-    model.modelType = transMlaType;
+    model.modelType = stock ? stockType : transMlaType;
     MlaConfig mla;
     mla.layout = DraftLayout::TransMla;
     mla.converter = "transmla";
@@ -75,11 +91,11 @@ Result<ModelConfig> parseTransMla(const json& config, const std::string& origin)
                           reader.positive("kv_lora_rank", 1));
     mla.queryRank = reader.optionalInteger("q_lora_rank", {}, 1).value_or(0);
     mla.qkRopeHeadDim = reader.integer("qk_rope_head_dim", 2, 2);
-    mla.qkNopeHeadDim = model.headDim;
+    mla.qkNopeHeadDim = nope;
     mla.vHeadDim = reader.positive("v_head_dim", 1);
     mla.ropeKeyHeads = 1;
     mla.kvUpHeads = model.numAttentionHeads;
-    mla.latentNorm = reader.boolean("qk_latent_layernorm", true);
+    mla.latentNorm = stock || reader.boolean("qk_latent_layernorm", true);
     mla.queryBias = mla.kvDownBias = reader.boolean("attention_bias", false);
     if (mla.queryRank > 0 && mla.latentNorm)
         reader.fail("q_lora_rank", "is set together with qk_latent_layernorm: a norm between the "
@@ -248,7 +264,8 @@ DraftLayout importedLayout(const json& config)
 {
     if (!config.is_object())
         return DraftLayout::Own;
-    if (const auto type = config.find("model_type"); type != config.end() && *type == transMlaType)
+    if (const auto type = config.find("model_type");
+        type != config.end() && (*type == transMlaType || *type == stockType))
         return DraftLayout::TransMla;
     const auto arguments = config.find(mha2MlaKey);
     if (arguments == config.end() || !arguments->is_object() ||

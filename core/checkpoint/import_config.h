@@ -2,6 +2,8 @@
 // config.json of drafts that other tools converted:
 //   TransMLA (github.com/MuLabPKU/TransMLA): model_type "deepseek_v3" with the source's own keys,
 //     qk_latent_layernorm, and head_dim = qk_rope_head_dim; rotary rows as interleaved pairs
+//   `export --layout deepseek`: the same names and rows as model_type "deepseek_v2", always with a
+//     latent norm, whose eps is that of Transformers' classes
 //   MHA2MLA (github.com/JT-Ushio/MHA2MLA): the source's config with an object "mha2mla", the
 //     arguments of its training
 // What their models compute and this program's block cannot is refused by name.

@@ -47,7 +47,9 @@ bool isImported(const Checkpoint& draft)
 
 std::string importedFrom(const Checkpoint& draft)
 {
-    return draft.config().mla->layout == DraftLayout::TransMla ? "TransMLA" : "MHA2MLA";
+    if (draft.config().mla->layout == DraftLayout::Mha2Mla)
+        return "MHA2MLA";
+    return draft.config().modelType == "deepseek_v2" ? "export --layout deepseek" : "TransMLA";
 }
 
 Result<DraftMeta> draftMeta(const Checkpoint& draft)

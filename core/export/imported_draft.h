@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Drafts that another tool wrote have no mla_draft.json, calibration or key basis: what stands in
-// for them. The same calls answer for our own drafts, from their files.
+// Drafts that another tool wrote, or `export --layout deepseek`, have no mla_draft.json,
+// calibration or key basis: what stands in for them. The same calls answer for our own drafts, from
+// their files.
 #pragma once
 
 #include "core/export/draft_directory.h"
@@ -8,9 +9,9 @@
 namespace mla
 {
 
-/// Whether another tool wrote it (MlaConfig::layout is not Own).
+/// Whether another tool wrote it, or it was exported for one (MlaConfig::layout is not Own).
 bool isImported(const Checkpoint& draft);
-/// "TransMLA" or "MHA2MLA", of an imported draft.
+/// "TransMLA", "MHA2MLA" or "export --layout deepseek", of an imported draft.
 std::string importedFrom(const Checkpoint& draft);
 
 /// mla_draft.json, or what config.json tells of an imported draft; its source is unknown then.

@@ -72,7 +72,7 @@ private Q_SLOTS:
         };
         row(R"({"model_type": "qwen2"})", "LlamaForCausalLM"); // of another family
         row(R"({"model_type": "gemma2"})", "gemma2");
-        row(R"({"model_type": "deepseek_v2"})", "deepseek_v2");
+        row(R"({"model_type": "deepseek_v2"})", "kv_lora_rank"); // no latent
         row(R"({"sliding_window": 8})", "sliding_window");
         row(R"({"layer_types": ["full_attention", "sliding_attention"]})", "sliding_attention");
         row(R"({"layer_types": ["full_attention"]})", "layer_types");
