@@ -17,7 +17,7 @@ constexpr std::int64_t kRows = 128; // positions whose logits are held at once
 
 struct WindowSums {
     double nll = 0, kl = 0;
-    std::int64_t tokens = 0;
+    std::int64_t tokens = 0, agreeing = 0;
 };
 
 WindowSums scoreWindow(const Decoder& model, const Decoder* reference,
@@ -42,6 +42,7 @@ WindowSums scoreWindow(const Decoder& model, const Decoder* reference,
                            .to(torch::kFloat64)
                            .sum()
                            .item<double>();
+            sums.agreeing += (log.argmax(-1) == logReference.argmax(-1)).sum().item<std::int64_t>();
         }
     }
     sums.tokens = scored;
@@ -82,11 +83,13 @@ Result<PredictionScore> scoreWindows(JobContext& job, const Decoder& model,
         all.nll += part.nll;
         all.kl += part.kl;
         all.tokens += part.tokens;
+        all.agreeing += part.agreeing;
     }
     if (all.tokens == 0)
         return badInput("nothing to score: at least two tokens are needed");
     const auto n = static_cast<double>(all.tokens);
-    return PredictionScore{std::exp(all.nll / n), all.tokens, all.kl / n};
+    return PredictionScore{std::exp(all.nll / n), all.tokens, all.kl / n,
+                           static_cast<double>(all.agreeing) / n};
 }
 
 } // namespace mla

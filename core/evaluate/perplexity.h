@@ -22,10 +22,11 @@ TokenWindows disjointWindows(const std::vector<int>& ids, int length);
 struct PredictionScore {
     double perplexity = 0;   ///< exp(mean negative log-likelihood)
     std::int64_t tokens = 0; ///< scored tokens
-    double kl = 0; ///< mean KL(reference || model) per scored token; 0 without a reference
+    double kl = 0;        ///< mean KL(reference || model) per scored token; 0 without a reference
+    double agreement = 0; ///< share of scored tokens with the reference's first choice; likewise
 };
 
-/// Scores `model`; with `reference` also the KL of its next-token distributions from the
+/// Scores `model`; with `reference` also how its next-token distributions differ from the
 /// reference's.
 Result<PredictionScore> scoreWindows(JobContext& job, const Decoder& model,
                                      const Decoder* reference, const TokenWindows& windows,
