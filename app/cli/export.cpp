@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include <algorithm>
 #include <array>
+#include <cmath>
 
 #include "app/cli/command.h"
 #include "app/cli/json_report.h"
@@ -12,6 +13,50 @@ namespace mla::cli
 {
 namespace
 {
+
+std::string layoutLossText(const LayoutLoss& loss)
+{
+    std::string text;
+    for (const std::string& line : loss.keeps)
+        text += "  kept: " + line + "\n";
+    for (const std::string& line : loss.loses)
+        text += "  changed: " + line + "\n";
+    return text + "On held-out sequences, draft against export: KL " + number(loss.kl, 6) +
+           " nats a token, same first choice " + number(100 * loss.agreement, 2) +
+           " %, perplexity " + number(loss.draftPerplexity, 3) + " -> " +
+           number(loss.exportedPerplexity, 3) + "\n";
+}
+
+nlohmann::json layoutLossJson(const LayoutLoss& loss)
+{
+    return {{"kl", loss.kl},
+            {"argmax_agreement", loss.agreement},
+            {"draft_perplexity", loss.draftPerplexity},
+            {"exported_perplexity", loss.exportedPerplexity},
+            {"exact", loss.exact},
+            {"keeps", loss.keeps},
+            {"loses", loss.loses}};
+}
+
+std::string layoutLossText(const LayoutLoss& loss)
+{
+    constexpr double percent = 100;
+    return "On held-out sequences, draft against export: KL " + number(loss.kl, 6) +
+           " nats a token, same first choice " + number(percent * loss.agreement, 2) +
+           " %, perplexity " + number(loss.draftPerplexity, 3) + " -> " +
+           number(loss.exportedPerplexity, 3) + "\n";
+}
+
+nlohmann::json layoutLossJson(const std::optional<LayoutLoss>& loss)
+{
+    if (!loss)
+        return nullptr;
+    return {{"kl", loss->kl},
+            {"argmax_agreement", loss->agreement},
+            {"draft_perplexity", loss->draftPerplexity},
+            {"exported_perplexity", loss->exportedPerplexity},
+            {"exact", loss->exact}};
+}
 
 class Export : public Command
 {
@@ -110,6 +155,8 @@ private:
         nlohmann::json checks = nlohmann::json::array();
         std::string text = "Draft written to " + outcome.output.string() + "\n" +
                            list("Loses", outcome.record.loses);
+        if (outcome.loss)
+            text += layoutLossText(*outcome.loss);
         for (const ExportCheckRecord& check : outcome.record.checks) {
             checks.push_back({{"stack", check.stack},
                               {"tried", check.tried()},
@@ -124,10 +171,11 @@ private:
                               {"remark", check.remark}});
             if (check.tried())
                 text += check.stack + ": logits within " + number(check.logitDifference, 6) +
-                        " of their spread of " + check.reference + ", at most " +
-                        number(check.bound, 3) + "; " + count(check.equalTokens) + " of " +
-                        count(check.greedyTokens) + " greedy tokens equal" +
-                        (check.remark.empty() ? "" : "; " + check.remark) + "\n";
+                        " of their spread of " + check.reference +
+                        (std::isfinite(check.bound) ? ", at most " + number(check.bound, 3) : "") +
+                        "; " + count(check.equalTokens) + " of " + count(check.greedyTokens) +
+                        " greedy tokens equal" + (check.remark.empty() ? "" : "; " + check.remark) +
+                        "\n";
         }
         return {{{"output", outcome.output.string()},
                  {"layout", m_request.layout},
@@ -135,6 +183,7 @@ private:
                  {"max_logit_difference", orNull(outcome.maxLogitDifference)},
                  {"keeps", outcome.record.keeps},
                  {"loses", outcome.record.loses},
+                 {"loss", layoutLossJson(outcome.loss)},
                  {"weight_bytes", outcome.record.weightBytes},
                  {"checks", std::move(checks)},
                  {"warnings", outcome.warnings}},

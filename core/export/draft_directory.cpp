@@ -26,6 +26,8 @@ constexpr const char* kOwnFolder = "mla_draft";
 constexpr const char* kBasisFile = "conversion.safetensors";
 constexpr const char* kRopeMap = "rope_map";
 constexpr const char* kPermutation = "key_permutation";
+constexpr const char* kHead = "lm_head.weight";
+constexpr const char* kEmbedding = "model.embed_tokens.weight";
 constexpr int kMetaVersion = 1;
 
 json metaToJson(const DraftMeta& meta)
@@ -45,32 +47,6 @@ json metaToJson(const DraftMeta& meta)
             {"software", meta.software},
             {"created", meta.created},
             {"key_rank", meta.keyRank}};
-}
-
-/// Everything beside the weights that travels with a model.
-Status copyCompanions(const fs::path& from, const fs::path& to)
-{
-    for (const char* name :
-         {"tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json",
-          "tokenizer.model", "vocab.json", "merges.txt", "chat_template.jinja",
-          "chat_template.json", "generation_config.json"}) {
-        if (!fs::exists(from / name))
-            continue;
-        std::error_code error;
-        fs::copy_file(from / name, to / name, fs::copy_options::overwrite_existing, error);
-        if (error)
-            return computeFailed("cannot copy: " + error.message(), (from / name).string());
-    }
-    if (fs::exists(to / "tokenizer.json") || fs::exists(to / "tokenizer.model"))
-        return {};
-    // A GGUF file holds its tokenizer itself; without one the draft still has its weights.
-    MLA_TRY(file, findGguf(from));
-    if (!file)
-        return {};
-    MLA_TRY(gguf, GgufFile::open(*file));
-    return gguf.metadata().has("tokenizer.ggml.model")
-               ? writeTokenizerJson(gguf, to / "tokenizer.json")
-               : Status();
 }
 
 bool isFloating(DType dtype)
@@ -142,7 +118,9 @@ Status WeightWriter::plan()
         if (replaced) {
             source.replacement = std::move(attention);
         } else {
-            MLA_TRY(info, m_content.base.info(expected.name));
+            if (expected.name == kHead && m_content.base.tiedHead())
+                source.name = kEmbedding;
+            MLA_TRY(info, m_content.base.info(source.name));
             dtype = info.dtype;
         }
         if (m_content.dtype && isFloating(dtype))
@@ -207,6 +185,36 @@ Status writeBasis(const DraftContent& content, const fs::path& path)
 }
 
 } // namespace
+
+Status copyCompanions(const fs::path& from, const fs::path& to)
+{
+    for (const char* name :
+         {"tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json",
+          "tokenizer.model", "vocab.json", "merges.txt", "chat_template.jinja",
+          "chat_template.json", "generation_config.json"}) {
+        if (!fs::exists(from / name))
+            continue;
+        std::error_code error;
+        fs::copy_file(from / name, to / name, fs::copy_options::overwrite_existing, error);
+        if (error)
+            return computeFailed("cannot copy: " + error.message(), (from / name).string());
+    }
+    if (fs::exists(to / "tokenizer.json") || fs::exists(to / "tokenizer.model"))
+        return {};
+    // A GGUF file holds its tokenizer itself; without one the draft still has its weights.
+    MLA_TRY(file, findGguf(from));
+    if (!file)
+        return {};
+    MLA_TRY(gguf, GgufFile::open(*file));
+    return gguf.metadata().has("tokenizer.ggml.model")
+               ? writeTokenizerJson(gguf, to / "tokenizer.json")
+               : Status();
+}
+
+Status writeWeights(const DraftContent& content, const fs::path& directory)
+{
+    return WeightWriter(content, directory).write();
+}
 
 fs::path calibrationFile(const fs::path& draft)
 {
@@ -286,7 +294,7 @@ Status writeDraft(const DraftContent& content, const fs::path& directory)
 {
     const json config = mlaConfigToJson(content.config, content.base.configJson());
     MLA_CHECK(writeFileAtomically(directory / "config.json", config.dump(2) + "\n"));
-    MLA_CHECK(WeightWriter(content, directory).write());
+    MLA_CHECK(writeWeights(content, directory));
     MLA_CHECK(copyCompanions(content.base.directory(), directory));
     for (const char* name : {"configuration_mla_draft.py", "modeling_mla_draft.py"}) {
         MLA_TRY(source, readFile(content.pythonFiles / name));

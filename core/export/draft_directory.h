@@ -54,6 +54,11 @@ struct DraftContent {
 /// Fills `directory` (a staging folder). Weights are streamed: one layer in memory at a time. Base
 /// tensors keep their dtype; quantised ones (FP8, GGUF) are written as the fp32 they decode to.
 Status writeDraft(const DraftContent& content, const std::filesystem::path& directory);
+/// Its parts, for other layouts: the tensors that content.config asks for (an output head that it
+/// unties is the base's embedding) ...
+Status writeWeights(const DraftContent& content, const std::filesystem::path& directory);
+/// ... and everything beside the weights that travels with a model.
+Status copyCompanions(const std::filesystem::path& from, const std::filesystem::path& to);
 
 /// Where a draft keeps the calibration that it was made with (corpus.h).
 std::filesystem::path calibrationFile(const std::filesystem::path& draft);

@@ -4,6 +4,10 @@
 #include <algorithm>
 #include <array>
 
+#include <nlohmann/json.hpp>
+
+#include "core/export/deepseek_plan.h"
+
 namespace mla
 {
 namespace
@@ -67,12 +71,27 @@ LayoutDescription describePlugin(const ModelConfig& draft, const std::string& /*
     return described;
 }
 
+LayoutDescription describeDeepseek(const ModelConfig& draft, const std::string& origin)
+{
+    LayoutDescription described;
+    described.loadsIn = "unmodified Transformers and vLLM, as deepseek_v2: no code of ours";
+    auto plan = planDeepseek(draft, origin);
+    if (!plan) {
+        described.refusal = plan.error().text();
+        return described;
+    }
+    described.keeps = std::move(plan->keeps);
+    described.loses = std::move(plan->loses);
+    return described;
+}
+
 struct Layout {
     const char* name;
     LayoutDescription (*describe)(const ModelConfig&, const std::string& origin);
 };
 constexpr std::array layouts = {Layout{"huggingface", describeHuggingface},
-                                Layout{"vllm-plugin", describePlugin}};
+                                Layout{"vllm-plugin", describePlugin},
+                                Layout{"deepseek", describeDeepseek}};
 
 } // namespace
 

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+#include <limits>
+
 #include <nlohmann/json.hpp>
 
 #include "core/base/file.h"
@@ -6,6 +8,7 @@
 #include "core/export/imported_draft.h"
 #include "core/export/model_card.h"
 #include "core/model/tensors.h"
+#include "core/pipeline/export_deepseek.h"
 #include "core/pipeline/export_verify.h"
 #include "core/pipeline/run_support.h"
 #include "core/store/study.h"
@@ -39,9 +42,12 @@ const char* configName(DType dtype)
     return dtype == DType::F32 ? "float32" : dtype == DType::F16 ? "float16" : "bfloat16";
 }
 
-/// What a cast may change; a draft may hold fp32 tensors whatever its others are.
-double castBound(std::optional<DType> dtype)
+/// What a cast may change; a draft may hold fp32 tensors whatever its others are. What a layout
+/// approximates is judged by its measured loss instead.
+double boundBesideDraft(std::optional<DType> dtype, const std::optional<LayoutLoss>& loss)
 {
+    if (loss && !loss->exact)
+        return std::numeric_limits<double>::infinity();
     return dtype == DType::F16 ? kHalfBound : dtype == DType::BF16 ? kBrainBound : kExactBound;
 }
 
@@ -146,8 +152,9 @@ Status verify(JobContext& job, const ExportRequest& request, const Checkpoint& d
               ExportOutcome& outcome)
 {
     const TokenWindows windows = heldoutWindows(calibration);
-    MLA_TRY(checks, verifyExport(job, {draft, folder, request.layout, castBound(dtype), windows,
-                                       request.compute}));
+    MLA_TRY(checks,
+            verifyExport(job, {draft, folder, request.layout, boundBesideDraft(dtype, outcome.loss),
+                               windows, request.compute}));
     outcome.maxLogitDifference = checks.front().logitDifference;
     for (const ExportCheckRecord& check : checks)
         if (!check.tried())
@@ -164,10 +171,14 @@ Result<ExportOutcome> exportNow(JobContext& job, const ExportRequest& request)
     MLA_TRY(meta, readDraftMeta(request.draft));
     MLA_TRY(calibration, loadCalibration(calibrationFile(request.draft)));
     MLA_TRY(staged, StagedDirectory::create(request.output, request.overwrite));
-    job.emitEvent(StageStarted{"export", 1, "drafts", {}});
-    MLA_CHECK(writeOwnWeights(request, draft, meta, calibration, dtype, staged.path()));
-
     ExportOutcome outcome;
+    if (request.layout == "deepseek") {
+        MLA_TRY(loss, exportDeepseek(job, draft, request.compute, dtype, staged.path()));
+        outcome.loss = std::move(loss);
+    } else {
+        job.emitEvent(StageStarted{"export", 1, "drafts", {}});
+        MLA_CHECK(writeOwnWeights(request, draft, meta, calibration, dtype, staged.path()));
+    }
     outcome.output = request.output;
     ExportRecord& record = outcome.record;
     record.run = meta.runId;

@@ -130,6 +130,9 @@ struct RefineRequest {
     ComputeSettings compute;
     std::optional<std::filesystem::path> study;
     bool overwrite = false, resume = false;
+    /// huggingface | deepseek: every block first gets a latent norm and a constant channel and is
+    /// trained through them, so that `export --layout deepseek` then changes nothing.
+    std::string layout = "huggingface"; ///< core/export/export_layouts.h
 };
 Result<RunOutcome> refineDraft(JobContext& job, const RefineRequest& request);
 
@@ -191,23 +194,32 @@ StudyPlan demoPlan(const std::filesystem::path& resources, const std::filesystem
 
 inline constexpr std::int64_t defaultShardBytes = 5'000'000'000;
 
-/// Writes the draft to `output` in the `huggingface` layout, optionally in another dtype.
+/// Writes the draft to `output`, optionally in another dtype.
 struct ExportRequest {
     std::filesystem::path draft, output;
-    std::string layout = "huggingface";
-    std::optional<std::string> dtype; ///< fp32 | fp16 | bf16
-    bool verify = false;              ///< reload and compare logits with the source draft
+    std::string layout = "huggingface"; ///< one of exportLayoutNames()
+    std::optional<std::string> dtype;   ///< fp32 | fp16 | bf16
+    bool verify = false;                ///< reload and compare logits with the source draft
     bool overwrite = false;
     ComputeSettings compute;
     /// The export is recorded there, and its figures stand in the model card.
     std::optional<std::filesystem::path> study;
     std::int64_t maxShardBytes = defaultShardBytes; ///< of one file of weights
 };
+/// What a layout that cannot hold every draft made of this one, measured on the held-out sequences.
+struct LayoutLoss {
+    double kl = 0;        ///< mean KL(draft || exported) of next-token distributions, nats a token
+    double agreement = 0; ///< share of tokens with the same first choice
+    double draftPerplexity = 0, exportedPerplexity = 0;
+    bool exact = false;                    ///< only rewritten: what differs is rounding
+    std::vector<std::string> keeps, loses; ///< sentences for people
+};
 struct ExportOutcome {
     std::filesystem::path output;
     ExportRecord record; ///< what the layout keeps and loses, and the checks of a verification
     std::optional<double> maxLogitDifference; ///< over the spread of the logits, when verified
     std::vector<std::string> warnings;
+    std::optional<LayoutLoss> loss; ///< of the deepseek layout
 };
 /// What `request.layout` keeps and loses of the draft, or why it cannot hold it: nothing is
 /// written.

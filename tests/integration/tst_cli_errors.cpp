@@ -122,7 +122,6 @@ void TestCliErrors::laterFeaturesAreRefused_data()
     QTest::newRow("auto converter") << convert + QStringList{"--converter", "auto"};
     QTest::newRow("auto freqfold")
         << convert + QStringList{"--converter", "transmla", "--freqfold", "auto"};
-    QTest::newRow("deepseek") << out + QStringList{"deepseek"};
     QTest::newRow("vllm plugin") << out + QStringList{"vllm-plugin"};
 }
 
