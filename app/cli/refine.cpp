@@ -56,6 +56,12 @@ public:
                         "refine these layers only, 0-based and inclusive; the others are copied")
             ->type_name("A-B")
             ->default_str("all");
+        parser
+            .add_option("--layout", m_request.layout,
+                        "what it will be exported for: deepseek trains every block through the "
+                        "latent norm of stock classes")
+            ->type_name("NAME")
+            ->capture_default_str();
         m_calibrationOption = addCalibrationOptions(parser, m_calibration, true);
         parser.add_flag("--resume", m_request.resume, "continue an interrupted refinement to DIR");
         addStudyOption(parser, m_study);

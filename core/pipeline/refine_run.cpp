@@ -1,17 +1,22 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
+#include <cmath>
 #include <mutex>
 
 #include "core/base/elapsed.h"
 #include "core/base/resources.h"
 #include "core/evaluate/fidelity.h"
+#include "core/export/deepseek_plan.h"
 #include "core/export/imported_draft.h"
+#include "core/model/constant_channel.h"
 #include "core/model/layer_loading.h"
 #include "core/model/tensors.h"
 #include "core/pipeline/draft_run.h"
 #include "core/pipeline/internal.h"
 #include "core/pipeline/layer_workers.h"
+#include "core/pipeline/refine_checks.h"
 #include "core/refine/layer_refiner.h"
 #include "core/store/study.h"
 
@@ -36,10 +41,13 @@ public:
     Result<RunOutcome> run(const TokenWindows& windows);
 
 private:
-    [[nodiscard]] Status checkPair() const;
     void noteImport();
+    Status chooseLayout();
+    Result<MlaBlock> startOf(LayerActivations& layer);
+    void warn(const std::string& text);
     [[nodiscard]] std::string manifest() const;
     [[nodiscard]] LayerRange range() const;
+    [[nodiscard]] bool inRange(LayerIndex layer) const;
     [[nodiscard]] RefineOptions options() const;
     Result<NamedCalibration> calibration(const PartsFolder& parts);
     Result<std::pair<LayerRecord, LayerTensors>> refineOne(LayerActivations& layer);
@@ -50,7 +58,9 @@ private:
     JobContext& m_job;
     const RefineRequest& m_request;
     Checkpoint m_original, m_draft;
-    DraftMeta m_meta; ///< of the draft that is refined
+    DraftMeta m_meta;       ///< of the draft that is refined
+    ModelConfig m_config;   ///< of what comes out
+    bool m_addNorm = false; ///< every layer gets a latent norm, refined or not
     std::string m_runId, m_fingerprint;
     NamedCalibration m_calibration;
     std::vector<KeyBasis> m_basis;
@@ -58,41 +68,6 @@ private:
     std::vector<std::string> m_warnings;
     torch::Device m_device = torch::kCPU;
 };
-
-Status RefineRun::checkPair() const
-{
-    ModelConfig expected = m_draft.config();
-    const ModelConfig& source = m_original.config();
-    const auto differs = [&](const char* key, int draft, int original) -> Status {
-        if (draft == original)
-            return {};
-        return badInput("is not the original of this draft: " + std::string(key) + " is " +
-                            std::to_string(original) + " there and " + std::to_string(draft) +
-                            " in the draft",
-                        m_original.directory().string());
-    };
-    MLA_CHECK(differs("num_hidden_layers", expected.numHiddenLayers, source.numHiddenLayers));
-    MLA_CHECK(differs("hidden_size", expected.hiddenSize, source.hiddenSize));
-    MLA_CHECK(differs("num_attention_heads", expected.numAttentionHeads, source.numAttentionHeads));
-    if (expected.mla->layout != DraftLayout::TransMla) // which does not record them
-        MLA_CHECK(
-            differs("num_key_value_heads", expected.numKeyValueHeads, source.numKeyValueHeads));
-    MLA_CHECK(differs("head_dim", expected.headDim, source.headDim));
-    if (m_request.settings.layers && m_request.settings.layers->last >= source.numHiddenLayers)
-        return usageError("--layers " + std::to_string(m_request.settings.layers->first) + "-" +
-                          std::to_string(m_request.settings.layers->last) +
-                          ": the model has layers 0-" + std::to_string(source.numHiddenLayers - 1));
-    if (m_request.settings.objective == "partial-rope" &&
-        expected.mla->layout == DraftLayout::TransMla)
-        return badInput("--objective partial-rope needs the rotation of the rotary keys, which "
-                        "TransMLA does not store with a draft",
-                        m_draft.directory().string(), "use --objective functional");
-    if (!m_meta.sourceFingerprint.empty() && m_meta.sourceFingerprint != m_fingerprint)
-        return badInput("is not the checkpoint this draft was converted from (" +
-                            m_meta.sourcePath + "): its fingerprint differs",
-                        m_original.directory().string());
-    return {};
-}
 
 /// Says what the draft's own directory does not.
 void RefineRun::noteImport()
@@ -108,10 +83,34 @@ void RefineRun::noteImport()
     m_warnings.push_back(std::move(text));
 }
 
+/// The config of the result, or why it cannot be had in the layout asked for.
+Status RefineRun::chooseLayout()
+{
+    m_config = ownLayout(m_draft.config(), m_original.config());
+    if (m_request.layout == "huggingface")
+        return {};
+    MLA_TRY(plan, planDeepseek(m_config, m_draft.directory().string()));
+    m_addNorm = !plan.exact;
+    m_config = withLatentNorm(std::move(m_config));
+    return {};
+}
+
+void RefineRun::warn(const std::string& text)
+{
+    m_job.warn(text);
+    const std::scoped_lock lock(m_mutex);
+    m_warnings.push_back(text);
+}
+
 LayerRange RefineRun::range() const
 {
     return m_request.settings.layers.value_or(
         LayerRange{0, m_original.config().numHiddenLayers - 1});
+}
+
+bool RefineRun::inRange(LayerIndex layer) const
+{
+    return layer.value >= range().first && layer.value <= range().last;
 }
 
 RefineOptions RefineRun::options() const
@@ -130,7 +129,7 @@ RefineOptions RefineRun::options() const
 
 std::string RefineRun::manifest() const
 {
-    return json{
+    json manifest = {
         {"stage", "refine"},
         {"run", m_runId},
         {"parent", m_meta.runId},
@@ -140,8 +139,10 @@ std::string RefineRun::manifest() const
         {"output", fs::absolute(m_request.output).lexically_normal().string()},
         {"refine", toJson(m_request.settings)},
         {"calibration", m_request.calibration ? toJson(*m_request.calibration) : json("draft")},
-        {"seed", m_request.compute.seed}}
-        .dump(2);
+        {"seed", m_request.compute.seed}};
+    if (m_request.layout != "huggingface")
+        manifest["layout"] = m_request.layout;
+    return manifest.dump(2);
 }
 
 Result<NamedCalibration> RefineRun::calibration(const PartsFolder& parts)
@@ -160,11 +161,31 @@ Result<NamedCalibration> RefineRun::calibration(const PartsFolder& parts)
     return named;
 }
 
+/// The draft's block as training begins with it.
+Result<MlaBlock> RefineRun::startOf(LayerActivations& layer)
+{
+    constexpr double kLargeSpread = 0.1; // a few percent is usual
+    MLA_TRY(block, loadMlaBlock(m_draft, layer.layer, m_device));
+    if (!m_addNorm)
+        return std::move(block);
+    const CalibrationSet& set = m_calibration.set;
+    const std::int64_t train = set.sequences() - set.heldout();
+    const ConstantChannel channel =
+        fitConstantChannel(block, layer.input.narrow(0, 0, train), set.mask.narrow(0, 0, train),
+                           std::max(kStockLatentNormEps, m_config.rmsNormEps));
+    if (channel.spread > kLargeSpread)
+        warn("layer " + std::to_string(layer.layer.value) +
+             ": the constant of the latent norm varies by " +
+             std::to_string(std::lround(100 * channel.spread)) + " % over the calibration");
+    const bool keysMatter = m_request.settings.objective == "partial-rope";
+    return withConstantChannel(block, channel, keysMatter ? NopeKeyBias::Carry : NopeKeyBias::Drop);
+}
+
 Result<std::pair<LayerRecord, LayerTensors>> RefineRun::refineOne(LayerActivations& layer)
 {
     const SteadyClock::time_point begun = SteadyClock::now();
     const GqaBlock& gqa = std::get<GqaBlock>(layer.weights.attention);
-    MLA_TRY(start, loadMlaBlock(m_draft, layer.layer, m_device));
+    MLA_TRY(start, startOf(layer));
     const CalibrationSet& set = m_calibration.set;
     const torch::Tensor mask = set.mask.to(m_device);
     const std::int64_t heldout = set.heldout(), train = set.sequences() - heldout;
@@ -174,7 +195,10 @@ Result<std::pair<LayerRecord, LayerTensors>> RefineRun::refineOne(LayerActivatio
             ? functionalObjective(layer.output.narrow(0, 0, train), mask.narrow(0, 0, train))
             : partialRopeObjective(gqa, basis);
     const LayerData data{layer.layer, layer.input, layer.output, mask, static_cast<int>(heldout)};
-    MLA_TRY(refined, refineLayer(m_job, start, basis, *objective, data, options()));
+    RefineOptions training = options();
+    if (!inRange(layer.layer))
+        training.steps = 0; // it only gets its norm
+    MLA_TRY(refined, refineLayer(m_job, start, basis, *objective, data, training));
 
     const auto fidelity = [&](const MlaBlock& block) {
         return blockFidelity(gqa, block, layer.input.narrow(0, train, heldout),
@@ -191,25 +215,20 @@ Result<std::pair<LayerRecord, LayerTensors>> RefineRun::refineOne(LayerActivatio
     record.loss = std::move(refined.curve);
     record.seconds = secondsSince(begun);
     record.complete = true;
-    for (const std::string& warning : refined.warnings) {
-        m_job.warn(warning);
-        const std::scoped_lock lock(m_mutex);
-        m_warnings.push_back(warning);
-    }
+    for (const std::string& warning : refined.warnings)
+        warn(warning);
     return std::pair{std::move(record), draftTensors(refined.block)};
 }
 
 Status RefineRun::refineLayers(PartsFolder& parts)
 {
-    const LayerRange wanted = range();
-    const int total = wanted.last - wanted.first + 1;
+    const int total = m_addNorm ? m_config.numHiddenLayers : range().last - range().first + 1;
     m_job.emitEvent(StageStarted{"refine", total, "layers", m_runId});
     int done = static_cast<int>(parts.finished().size());
     return forEachLayer(
         m_job, m_original, m_calibration.set, m_device, workerCount(m_request.compute, m_device),
         [&](LayerIndex layer) {
-            return layer.value >= wanted.first && layer.value <= wanted.last &&
-                   !parts.finished().contains(layer);
+            return (m_addNorm || inRange(layer)) && !parts.finished().contains(layer);
         },
         [&](LayerActivations& layer) -> Status {
             MLA_TRY(result, refineOne(layer));
@@ -235,15 +254,16 @@ Result<RunRecord> RefineRun::record(const PartsFolder& parts) const
     run.calibration = m_calibration.id;
     run.settingsJson = json{{"refine", toJson(m_request.settings)},
                             {"learning_rate", options().learningRate},
+                            {"layout", m_request.layout},
                             {"compute", toJson(m_request.compute)}}
                            .dump();
     run.device = deviceText(m_device);
     run.software = softwareText();
     run.created = utcNow();
     run.seed = m_request.compute.seed;
-    run.kvLoraRank = m_draft.config().mla->latentRank.front();
-    run.qkRopeHeadDim = m_draft.config().mla->qkRopeHeadDim;
-    run.cacheElements = m_draft.config().cacheElements(0);
+    run.kvLoraRank = m_config.mla->latentRank.front();
+    run.qkRopeHeadDim = m_config.mla->qkRopeHeadDim;
+    run.cacheElements = m_config.cacheElements(0);
     run.originalCacheElements = m_original.config().cacheElements(0);
     run.warnings = m_warnings;
     for (int layer = range().first; layer <= range().last; ++layer) {
@@ -256,14 +276,8 @@ Result<RunRecord> RefineRun::record(const PartsFolder& parts) const
 Result<DraftContent> RefineRun::content(const PartsFolder& parts, const RunRecord& run) const
 {
     MLA_TRY(resources, resourceDirectory());
-    DraftContent content{m_draft,
-                         ownLayout(m_draft.config(), m_original.config()),
-                         m_meta,
-                         m_calibration.set,
-                         resources / "python",
-                         m_basis,
-                         {},
-                         {}};
+    DraftContent content{m_draft, m_config, m_meta, m_calibration.set, resources / "python",
+                         m_basis, {},       {}};
     if (isImported(m_draft)) {
         content.meta.sourcePath = fs::absolute(m_request.original).lexically_normal().string();
         content.meta.sourceFingerprint = m_fingerprint;
@@ -274,7 +288,7 @@ Result<DraftContent> RefineRun::content(const PartsFolder& parts, const RunRecor
     content.meta.software = run.software;
     content.meta.created = run.created;
     content.layer = [this, &parts](LayerIndex layer) -> Result<std::optional<LayerTensors>> {
-        if (layer.value < range().first || layer.value > range().last) {
+        if (!m_addNorm && !inRange(layer)) {
             if (!isImported(m_draft))
                 return std::optional<LayerTensors>();
             MLA_TRY(block, loadMlaBlock(m_draft, layer)); // as it is, in our layout
@@ -298,11 +312,14 @@ Result<RunOutcome> RefineRun::run(const TokenWindows& windows)
     m_device = device;
     MLA_TRY(fingerprint, m_original.fingerprint());
     m_fingerprint = std::move(fingerprint);
-    MLA_CHECK(checkPair());
+    MLA_CHECK(checkRefinement(m_original, m_fingerprint, m_draft, m_meta, m_request.settings));
+    MLA_CHECK(chooseLayout());
     if (isImported(m_draft))
         noteImport();
     const std::string stem = m_meta.runId.substr(0, m_meta.runId.rfind('/'));
     m_runId = stem + "/" + m_request.settings.objective;
+    if (m_request.layout != "huggingface")
+        m_runId += "-" + m_request.layout; // a run beside the one without a norm
     if (m_runId == m_meta.runId)
         m_runId += "-again"; // a refined draft refined once more is a run of its own
     const RunTarget target{m_request.output, m_request.study, m_request.overwrite,
@@ -328,6 +345,8 @@ Result<RunOutcome> refineWith(JobContext& job, const RefineRequest& request,
 {
     useOneThread();
     MLA_CHECK(validate(request.settings));
+    if (request.layout != "huggingface" && request.layout != "deepseek")
+        return usageError("--layout: '" + request.layout + "' is none of huggingface, deepseek");
     if (request.calibration)
         MLA_CHECK(validate(*request.calibration));
     MLA_TRY(original, openSource(request.original));
