@@ -4,6 +4,7 @@
 vLLM takes its first token from the prefill, without a draft: no step covers position 0. A step's accepted tokens are
 told from how many ids it delivered; what vLLM accepts past the end of a text is not among them, but is in `own`.
 """
+import json
 import os
 import platform
 import time
@@ -17,10 +18,23 @@ os.environ.setdefault("VLLM_LOGGING_LEVEL", "WARNING")
 _state = None
 
 
+def _is_stock_mla(directory):
+    path = os.path.join(directory, "config.json")
+    if not os.path.isfile(path):
+        return False
+    with open(path, encoding="utf-8") as file:
+        return json.load(file).get("model_type") == "deepseek_v2"
+
+
 def _engine(settings, speculative):
+    stock = any(_is_stock_mla(model) for model in (settings["target"], settings["draft"]) if model)
+    if stock:  # vLLM's MLA kernels for CPUs take one latent size only, and no ordinary target beside it
+        os.environ.setdefault("VLLM_MLA_DISABLE", "1")
     import vllm
 
     options = {"speculative_config": speculative} if speculative else {}
+    if stock:  # in eager mode the operator for CPUs misreads the strided rotary queries of deepseek_v2
+        options["compilation_config"] = {"custom_ops": ["-rotary_embedding"]}
     return vllm.LLM(
         model=settings["target"],
         dtype=settings["dtype"],
@@ -39,7 +53,6 @@ def _engine(settings, speculative):
 def _open(settings):
     global _state
     import torch
-    import vllm
 
     if settings["threads"]:
         torch.set_num_threads(settings["threads"])
@@ -48,6 +61,8 @@ def _open(settings):
     else:
         speculative = {"method": "draft_model", "model": settings["draft"], "num_speculative_tokens": settings["k"]}
     _state = (settings, _engine(settings, speculative))
+    import vllm
+
     return {
         "software": f"vllm {vllm.__version__}, torch {torch.__version__}, Python {platform.python_version()}",
         "device": str(vllm.platforms.current_platform.device_type),
