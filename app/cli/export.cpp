@@ -16,30 +16,6 @@ namespace
 
 std::string layoutLossText(const LayoutLoss& loss)
 {
-    std::string text;
-    for (const std::string& line : loss.keeps)
-        text += "  kept: " + line + "\n";
-    for (const std::string& line : loss.loses)
-        text += "  changed: " + line + "\n";
-    return text + "On held-out sequences, draft against export: KL " + number(loss.kl, 6) +
-           " nats a token, same first choice " + number(100 * loss.agreement, 2) +
-           " %, perplexity " + number(loss.draftPerplexity, 3) + " -> " +
-           number(loss.exportedPerplexity, 3) + "\n";
-}
-
-nlohmann::json layoutLossJson(const LayoutLoss& loss)
-{
-    return {{"kl", loss.kl},
-            {"argmax_agreement", loss.agreement},
-            {"draft_perplexity", loss.draftPerplexity},
-            {"exported_perplexity", loss.exportedPerplexity},
-            {"exact", loss.exact},
-            {"keeps", loss.keeps},
-            {"loses", loss.loses}};
-}
-
-std::string layoutLossText(const LayoutLoss& loss)
-{
     constexpr double percent = 100;
     return "On held-out sequences, draft against export: KL " + number(loss.kl, 6) +
            " nats a token, same first choice " + number(percent * loss.agreement, 2) +
