@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """What Hugging Face Transformers computes for model directories, for tests in C++.
 
-    hf_logits.py DIR... --ids 1,2,3 [--out FOLDER] [--greedy N [--prompt 1,2]]
+    hf_logits.py DIR... --ids 1,2,3 [--out FOLDER] [--greedy N [--prompt 1,2]] [--stock]
 
-float32 on the CPU, offline, with the directories' own code. FOLDER/NAME.safetensors receives `logits` [T, vocab] F32, NAME being the
+float32 on the CPU, offline, with the directories' own code, or with --stock without any. FOLDER/NAME.safetensors receives `logits` [T, vocab] F32, NAME being the
 directory's last part. Greedy text continues --prompt (default: the ids). One JSON object a directory, one a line on stdout:
 {name, model_class, argmax [T], spread (standard deviation of the logits), cache_elements [per layer, for one token],
  greedy [up to N new ids, EOS included], greedy_margin (smallest gap between the two best logits on the way)}
@@ -25,7 +25,7 @@ def batch(text):
 
 @torch.no_grad()
 def report(directory, arguments):
-    model = AutoModelForCausalLM.from_pretrained(directory, trust_remote_code=True, dtype=torch.float32).eval()
+    model = AutoModelForCausalLM.from_pretrained(directory, trust_remote_code=not arguments.stock, dtype=torch.float32).eval()
     ids = batch(arguments.ids)
     output = model(ids, use_cache=True)
     logits = output.logits[0].contiguous()
@@ -54,6 +54,7 @@ def main():
     parser.add_argument("--out")
     parser.add_argument("--greedy", type=int, default=0)
     parser.add_argument("--prompt")
+    parser.add_argument("--stock", action="store_true")
     arguments = parser.parse_args()
     torch.set_num_threads(1)
     for directory in arguments.directories:
