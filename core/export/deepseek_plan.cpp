@@ -172,8 +172,10 @@ Result<DeepseekPlan> planDeepseek(const ModelConfig& draft, const std::string& o
     mla.layout = DraftLayout::TransMla; // its names and its order of rows
     mla.kvUpHeads = draft.numAttentionHeads;
     mla.attentionScale = 1 / std::sqrt(static_cast<double>(mla.qkNopeHeadDim + mla.qkRopeHeadDim));
-    // One rank for all layers: zero channels fill the others up.
-    std::ranges::fill(mla.latentRank, std::ranges::max(mla.latentRank));
+    // One rank for all layers, and an even one: Transformers views the rotary key, which follows
+    // the latent in memory, as complex numbers. Zero channels fill up.
+    const int rank = std::ranges::max(mla.latentRank);
+    std::ranges::fill(mla.latentRank, rank + rank % 2);
     describe(draft, plan);
     return plan;
 }

@@ -149,7 +149,7 @@ void TestDeepseekExport::refinedThroughTheNormIsExact()
     const Tensor expected = openModel(refined.output).logits(story());
     QVERIFY(spreadDifference(openModel(outcome.output).logits(story()), expected) < 1e-4);
     const Checkpoint stock = must(Checkpoint::open(outcome.output));
-    QCOMPARE(stock.config().cacheElements(0), std::int64_t{29 + 4});
+    QCOMPARE(stock.config().cacheElements(0), std::int64_t{30 + 4});
     QVERIFY(!stock.tiedHead());
     QVERIFY(!fs::exists(outcome.output / "modeling_mla_draft.py"));
     QVERIFY(fs::exists(outcome.output / "tokenizer.json"));

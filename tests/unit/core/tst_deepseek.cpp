@@ -298,12 +298,12 @@ void TestDeepseek::planOfAPlainDraft()
     const DeepseekPlan plan = must(planDeepseek(plainDraft(), "draft"));
     QVERIFY(!plan.exact);
     QVERIFY(!plan.loses.empty());
-    QCOMPARE(plan.model.mla->latentRank, std::vector<int>(4, 41));
-    QCOMPARE(plan.model.cacheElements(0), std::int64_t{41 + 8});
+    QCOMPARE(plan.model.mla->latentRank, std::vector<int>(4, 42)); // even
+    QCOMPARE(plan.model.cacheElements(0), std::int64_t{42 + 8});
     QCOMPARE(plan.model.rope.theta, 10000.0);
     ModelConfig ranks = plainDraft();
     ranks.mla->latentRank = {30, 44, 40, 20};
-    QCOMPARE(must(planDeepseek(ranks, "draft")).model.mla->latentRank, std::vector<int>(4, 45));
+    QCOMPARE(must(planDeepseek(ranks, "draft")).model.mla->latentRank, std::vector<int>(4, 46));
 }
 
 void TestDeepseek::planOfAnExactDraft()
@@ -314,7 +314,7 @@ void TestDeepseek::planOfAnExactDraft()
     const DeepseekPlan plan = must(planDeepseek(refined, "draft"));
     QVERIFY(plan.exact);
     QVERIFY(plan.loses.empty());
-    QCOMPARE(plan.model.mla->latentRank.front(), 41);
+    QCOMPARE(plan.model.mla->latentRank.front(), 42);
     QVERIFY(withLatentNorm(refined) == refined);
 }
 
@@ -405,7 +405,7 @@ void TestDeepseek::everyKeyIsWritten()
                                                  {"n_routed_experts", 1},
                                                  {"n_group", 1},
                                                  {"topk_group", 1},
-                                                 {"kv_lora_rank", 41},
+                                                 {"kv_lora_rank", 42},
                                                  {"qk_nope_head_dim", 16},
                                                  {"qk_rope_head_dim", 8},
                                                  {"v_head_dim", 16},
