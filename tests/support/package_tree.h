@@ -19,7 +19,7 @@ inline QString packageSource()
 
 /// Runs `program`; `changes` are NAME=VALUE, or NAME alone to unset it.
 inline CliResult runTool(const QString& program, const QStringList& arguments,
-                         const QStringList& changes = {}, int seconds = 120)
+                         const QStringList& changes = {}, int seconds = 600)
 {
     QProcessEnvironment environment = QProcessEnvironment::systemEnvironment();
     for (const QString& change : changes) {
