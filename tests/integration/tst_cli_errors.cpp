@@ -118,11 +118,9 @@ void TestCliErrors::laterFeaturesAreRefused_data()
     const QString model = demoCheckpoint();
     const QStringList sizes = {"--kv-lora-rank", "28", "--qk-rope-head-dim", "4"};
     const QStringList convert = QStringList{"convert", model, "-o", path("never")} + sizes;
-    const QStringList out = {"export", model, "-o", path("never"), "--layout"};
     QTest::newRow("auto converter") << convert + QStringList{"--converter", "auto"};
     QTest::newRow("auto freqfold")
         << convert + QStringList{"--converter", "transmla", "--freqfold", "auto"};
-    QTest::newRow("vllm plugin") << out + QStringList{"vllm-plugin"};
 }
 
 void TestCliErrors::laterFeaturesAreRefused()
