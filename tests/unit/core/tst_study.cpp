@@ -459,7 +459,7 @@ void TestStudy::readableWithH5py()
     const QString script = R"(
 import h5py, json, math, sys
 f = h5py.File(sys.argv[1])
-assert f.attrs["format"] == "mla-draft-study" and f.attrs["version"] == "1.2"
+assert f.attrs["format"] == "mla-draft-study" and f.attrs["version"] == "1.3"
 assert f.attrs["created"] == "2026-01-01T00:00:00Z"
 run = f["runs"]["transmla-4+2%2Ffunctional"]
 assert run.attrs["variant"] == "functional" and run.attrs["kv_lora_rank"] == 4
