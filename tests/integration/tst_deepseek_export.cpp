@@ -55,7 +55,6 @@ private Q_SLOTS:
     void missingNormIsRefused();
     void sameInTransformers_data();
     void sameInTransformers();
-    void draftsInVllm();
 
 private:
     [[nodiscard]] fs::path path(const std::string& name) const
@@ -268,43 +267,5 @@ void TestDeepseekExport::sameInTransformers()
 }
 
 /// A SmolLM2 draft served by vLLM accepts what our engine accepts.
-void TestDeepseekExport::draftsInVllm()
-{
-    const QString target = qEnvironmentVariable("MLA_SMOLLM2_DIR");
-    const QString python = qEnvironmentVariable("MLA_PYTHON");
-    if (target.isEmpty() || python.isEmpty())
-        QSKIP("MLA_SMOLLM2_DIR and MLA_PYTHON are not both set");
-    QProcess look;
-    look.start(python,
-               {"-c", "import importlib.util as u, sys; sys.exit(not u.find_spec('vllm'))"});
-    if (finished(look, 60).exitCode != 0)
-        QSKIP("vLLM is not installed in MLA_PYTHON");
-    const QString demo = QStringLiteral(MLA_RESOURCES "/demo/tasks/");
-    const QString draft = m_folder.filePath("smol"), stock = m_folder.filePath("smol-stock");
-    const CliResult converted =
-        runCli({"convert", target, "-o", draft, "--converter", "transmla", "--kv-lora-rank", "152",
-                "--qk-rope-head-dim", "64", "--calibration",
-                demo + "animals.jsonl," + demo + "weather.jsonl," + demo + "friends.jsonl",
-                "--sequences", "24", "--length", "64", "--json"});
-    QVERIFY2(converted.exitCode == 0, converted.text());
-    const CliResult written =
-        runCli({"export", draft, "-o", stock, "--layout", "deepseek", "--json"});
-    QVERIFY2(written.exitCode == 0, written.text());
-    const auto rate = [&](const QStringList& options) {
-        const CliResult result =
-            runCli(QStringList{"accept", "--target", target, "--draft", stock, "--tasks",
-                               demo + "animals.jsonl," + demo + "weather.jsonl", "--limit", "3",
-                               "-k", "4", "--max-new-tokens", "40", "--json"} +
-                   options);
-        if (result.exitCode != 0)
-            qCritical("%s", result.text().constData());
-        return result.json()["pooled"].toObject()["acceptance_rate"].toDouble(-1);
-    };
-    const double native = rate({"--method", "speculative"}), served = rate({"--backend", "vllm"});
-    qInfo("native %.4f, vLLM %.4f", native, served);
-    QVERIFY(native > 0 && served > 0);
-    QVERIFY(std::abs(native - served) <= 0.05); // few, short texts; other step starts
-}
-
 QTEST_GUILESS_MAIN(TestDeepseekExport)
 #include "tst_deepseek_export.moc"
