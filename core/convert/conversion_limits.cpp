@@ -238,6 +238,14 @@ Status checkConversion(const ModelConfig& config, const ConvertSettings& setting
     return {};
 }
 
+double meanCacheElements(const ModelConfig& config)
+{
+    std::int64_t elements = 0;
+    for (int layer = 0; layer < config.numHiddenLayers; ++layer)
+        elements += config.cacheElements(layer);
+    return static_cast<double>(elements) / config.numHiddenLayers;
+}
+
 std::int64_t originalCacheElements(const ModelConfig& config)
 {
     return 2LL * config.numKeyValueHeads * config.headDim;

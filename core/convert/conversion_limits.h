@@ -44,6 +44,8 @@ Status checkConversion(const ModelConfig& config, const ConvertSettings& setting
 
 /// 2 G h of the model, or of the source that an MLA draft was made from.
 [[nodiscard]] std::int64_t originalCacheElements(const ModelConfig& config);
+/// Of the model as it is, a token and layer, mean over the layers.
+[[nodiscard]] double meanCacheElements(const ModelConfig& config);
 /// Elements a token and layer: r + d_r (TransMLA, one rotary key head), r + G d_r (MHA2MLA), and
 /// one RMS scalar per KV head more where the model has QK-norm.
 [[nodiscard]] std::int64_t plannedCacheElements(const ModelConfig& config,

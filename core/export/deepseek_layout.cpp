@@ -41,12 +41,6 @@ MlaBlock withRank(MlaBlock block, int rank)
     return block;
 }
 
-/// config.json's name of a dtype that a draft is written in.
-const char* nameInConfig(DType dtype)
-{
-    return dtype == DType::F32 ? "float32" : dtype == DType::F16 ? "float16" : "bfloat16";
-}
-
 } // namespace
 
 LayerTensors stockTensors(const MlaBlock& block, int rank)
@@ -72,7 +66,7 @@ Status writeDeepseekModel(const Checkpoint& draft, const DeepseekPlan& plan,
 {
     nlohmann::json config = deepseekConfig(plan.model, draft.configJson());
     if (dtype)
-        config["dtype"] = config["torch_dtype"] = nameInConfig(*dtype);
+        config["dtype"] = config["torch_dtype"] = configName(*dtype);
     MLA_CHECK(writeFileAtomically(directory / "config.json", config.dump(2) + "\n"));
     DraftContent content{draft, plan.model, {}, {}, {}, {}, {}, dtype};
     const int rank = plan.model.mla->latentRank.front();

@@ -186,6 +186,11 @@ Status writeBasis(const DraftContent& content, const fs::path& path)
 
 } // namespace
 
+const char* configName(DType dtype)
+{
+    return dtype == DType::F32 ? "float32" : dtype == DType::F16 ? "float16" : "bfloat16";
+}
+
 Status copyCompanions(const fs::path& from, const fs::path& to)
 {
     for (const char* name :

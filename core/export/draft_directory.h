@@ -54,6 +54,8 @@ struct DraftContent {
 /// Fills `directory` (a staging folder). Weights are streamed: one layer in memory at a time. Base
 /// tensors keep their dtype; quantised ones (FP8, GGUF) are written as the fp32 they decode to.
 Status writeDraft(const DraftContent& content, const std::filesystem::path& directory);
+/// config.json's name of a dtype that drafts are written in: F32, F16 or BF16.
+[[nodiscard]] const char* configName(DType dtype);
 /// Its parts, for other layouts: the tensors that content.config asks for (an output head that it
 /// unties is the base's embedding) ...
 Status writeWeights(const DraftContent& content, const std::filesystem::path& directory);

@@ -6,6 +6,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "core/convert/conversion_limits.h"
 #include "core/export/deepseek_plan.h"
 
 namespace mla
@@ -15,17 +16,13 @@ namespace
 
 std::string cacheSentence(const ModelConfig& draft, const char* where)
 {
-    std::int64_t elements = 0;
-    for (int i = 0; i < draft.numHiddenLayers; ++i)
-        elements += draft.cacheElements(i);
-    const double mean = static_cast<double>(elements) / draft.numHiddenLayers;
-    const std::int64_t original = 2LL * draft.numKeyValueHeads * draft.headDim;
-    std::string text = std::to_string(mean);
+    std::string text = std::to_string(meanCacheElements(draft));
     text.erase(text.find_last_not_of('0') + 1);
     if (text.back() == '.')
         text.pop_back();
     return "the latent cache" + std::string(where) + ": " + text +
-           " elements a token and layer, of the original's " + std::to_string(original);
+           " elements a token and layer, of the original's " +
+           std::to_string(originalCacheElements(draft));
 }
 
 LayoutDescription ownWeights(const ModelConfig& draft)

@@ -9,7 +9,8 @@
 #include <nlohmann/json.hpp>
 
 #include "core/base/file.h"
-#include "core/evaluate/acceptance.h"
+#include "core/convert/conversion_limits.h"
+#include "core/evaluate/recorded_steps.h"
 
 namespace mla
 {
@@ -21,15 +22,6 @@ std::string fixed(double value, int decimals)
     char text[64];
     std::snprintf(text, sizeof text, "%.*f", decimals, value);
     return text;
-}
-
-/// The cache of a token and layer, mean over layers.
-double cacheElements(const ModelConfig& config)
-{
-    double sum = 0;
-    for (int i = 0; i < config.numHiddenLayers; ++i)
-        sum += static_cast<double>(config.cacheElements(i));
-    return sum / config.numHiddenLayers;
 }
 
 /// Settings for others to read: of files only the names.
@@ -67,8 +59,8 @@ std::string frontMatter(const ModelCard& card)
 std::string about(const ModelCard& card)
 {
     const ModelConfig& config = card.config;
-    const double mla = cacheElements(config);
-    const double original = 2.0 * config.numKeyValueHeads * config.headDim;
+    const double mla = meanCacheElements(config);
+    const auto original = static_cast<double>(originalCacheElements(config));
     const std::string name = std::filesystem::path(card.source).filename().string();
     std::string text = "\n# " + name +
                        " as an MLA draft\n\nA draft model for speculative decoding: " + name +
@@ -110,15 +102,6 @@ std::string fidelity(const ModelCard& card)
     return text;
 }
 
-AcceptanceMetrics metricsOf(const AcceptanceRecord& row)
-{
-    std::vector<StepCount> steps;
-    for (std::size_t i = 0; i < row.drafted.size(); ++i)
-        steps.push_back({row.prompt[i], row.drafted[i], row.accepted[i],
-                         row.weight.empty() ? 1 : row.weight[i]});
-    return acceptanceMetrics(steps, row.k);
-}
-
 std::string acceptance(const ModelCard& card)
 {
     std::string rows;
@@ -126,7 +109,7 @@ std::string acceptance(const ModelCard& card)
         for (const AcceptanceRecord& row : card.study->acceptance) {
             if (row.run != card.exported.run)
                 continue;
-            const AcceptanceMetrics metrics = metricsOf(row);
+            const AcceptanceMetrics metrics = acceptanceMetrics(stepsOf(row), row.k);
             rows += "| " + row.target + " | " + row.task + " | " + row.backend + ", " + row.method +
                     " | " + std::to_string(row.k) + " | " + fixed(row.temperature, 1) + " | " +
                     fixed(100 * metrics.acceptanceRate, 1) + " % | " +

@@ -37,11 +37,6 @@ Result<std::optional<DType>> dtypeOption(const std::optional<std::string>& name)
     return usageError("--dtype " + *name + ": expected fp32, fp16 or bf16");
 }
 
-const char* configName(DType dtype)
-{
-    return dtype == DType::F32 ? "float32" : dtype == DType::F16 ? "float16" : "bfloat16";
-}
-
 /// What a cast may change; a draft may hold fp32 tensors whatever its others are. What a layout
 /// approximates is judged by its measured loss instead.
 double boundBesideDraft(std::optional<DType> dtype, const std::optional<LayoutLoss>& loss)

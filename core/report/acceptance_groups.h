@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "core/evaluate/acceptance.h"
+#include "core/evaluate/recorded_steps.h"
 #include "core/store/records.h"
 
 namespace mla
@@ -55,8 +55,6 @@ struct GroupName {
 
 /// All rows of a run ("original" for the unconverted draft).
 [[nodiscard]] AcceptanceRows rowsOf(const StudyData& study, const std::string& run);
-/// Raw steps of one row, numbered as its prompts are.
-[[nodiscard]] std::vector<StepCount> stepsOf(const AcceptanceRecord& row);
 /// Raw steps of all rows; prompts of different rows stay different prompts.
 [[nodiscard]] std::vector<StepCount> pooledSteps(const AcceptanceRows& rows);
 [[nodiscard]] AcceptanceMetrics pooledMetrics(const AcceptanceRows& rows);

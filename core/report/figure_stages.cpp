@@ -38,7 +38,7 @@ Figure stagePerplexities(const StudyData& study)
     figure.id = "perplexity-stages";
     figure.title = "Where quality is lost and regained";
     figure.x = {"Stage", "", false, {}};
-    for (const char* stage : {"original", "rope_removed", "low_rank", "refined"})
+    for (const std::string& stage : allStages())
         figure.x.categories.push_back(stageLabel(stage));
     figure.y = {"Perplexity", "", true, {}};
     for (const RunRecord& run : study.runs) {

@@ -105,12 +105,19 @@ std::string fileStem(const std::string& id)
     return stem;
 }
 
+const std::vector<std::string>& allStages()
+{
+    static const std::vector<std::string> stages = {"original", "rope_removed", "low_rank",
+                                                    "refined"};
+    return stages;
+}
+
 std::vector<std::string> stagesOf(const RunRecord& run)
 {
     std::vector<std::string> stages;
-    for (const char* stage : {"original", "rope_removed", "low_rank", "refined"})
+    for (const std::string& stage : allStages())
         if (run.stages.contains(stage))
-            stages.emplace_back(stage);
+            stages.push_back(stage);
     return stages;
 }
 

@@ -29,7 +29,9 @@ namespace mla
 /// `id` as the stem of a file name.
 [[nodiscard]] std::string fileStem(const std::string& id);
 
-/// The stages that were measured, in the order in which quality is lost and regained.
+/// Every stage, in the order in which quality is lost and regained.
+[[nodiscard]] const std::vector<std::string>& allStages();
+/// Those that were measured of a run, in that order.
 [[nodiscard]] std::vector<std::string> stagesOf(const RunRecord& run);
 /// "original", "rotation removed", "low rank", "refined".
 [[nodiscard]] std::string stageLabel(const std::string& stage);

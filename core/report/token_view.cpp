@@ -5,6 +5,7 @@
 #include <array>
 #include <optional>
 
+#include "core/checkpoint/tokenizer_unicode.h"
 #include "core/report/report_text.h"
 
 namespace mla
@@ -76,25 +77,13 @@ std::optional<std::vector<TokenMark>> marksOf(const AcceptanceRecord& row, int p
 }
 
 /// Length of the UTF-8 character at `at`, 0 where there is no whole one.
-std::size_t characterLength(const std::string& bytes, std::size_t at)
+std::size_t characterLength(std::string_view bytes, std::size_t at)
 {
-    const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(bytes[i]); };
-    const unsigned first = byte(at);
-    const std::size_t length = first < 0x80U                      ? 1
-                               : first >= 0xC2U && first < 0xE0U  ? 2
-                               : first >= 0xE0U && first < 0xF0U  ? 3
-                               : first >= 0xF0U && first <= 0xF4U ? 4
-                                                                  : 0;
-    if (length == 0 || at + length > bytes.size())
-        return 0;
-    for (std::size_t i = 1; i < length; ++i)
-        if ((byte(at + i) & 0xC0U) != 0x80U)
-            return 0;
-    const bool overlong =
-        (first == 0xE0U && byte(at + 1) < 0xA0U) || (first == 0xF0U && byte(at + 1) < 0x90U);
-    const bool surrogate = first == 0xEDU && byte(at + 1) >= 0xA0U;
-    const bool beyond = first == 0xF4U && byte(at + 1) >= 0x90U;
-    return overlong || surrogate || beyond ? 0 : length;
+    constexpr std::size_t longest = 4;
+    for (std::size_t length = 1; length <= std::min(longest, bytes.size() - at); ++length)
+        if (tok::isValidUtf8(bytes.substr(at, length)))
+            return length;
+    return 0;
 }
 
 std::string hexByte(unsigned char byte)
