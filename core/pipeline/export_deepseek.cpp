@@ -111,8 +111,6 @@ Result<LayoutLoss> exportDeepseek(JobContext& job, const Checkpoint& draft,
                         draft.directory().string(),
                         "refine it with --layout deepseek, which trains what is exported");
     loss.exact = plan.exact;
-    loss.keeps = std::move(plan.keeps);
-    loss.loses = std::move(plan.loses);
     return std::move(loss);
 }
 

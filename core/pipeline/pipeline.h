@@ -211,8 +211,7 @@ struct LayoutLoss {
     double kl = 0;        ///< mean KL(draft || exported) of next-token distributions, nats a token
     double agreement = 0; ///< share of tokens with the same first choice
     double draftPerplexity = 0, exportedPerplexity = 0;
-    bool exact = false;                    ///< only rewritten: what differs is rounding
-    std::vector<std::string> keeps, loses; ///< sentences for people
+    bool exact = false; ///< only rewritten: what differs is rounding
 };
 struct ExportOutcome {
     std::filesystem::path output;

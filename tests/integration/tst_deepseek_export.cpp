@@ -144,7 +144,7 @@ void TestDeepseekExport::refinedThroughTheNormIsExact()
     const Checkpoint draft = must(Checkpoint::open(refined.output));
     QVERIFY(draft.config().mla->latentNorm);
     const ExportOutcome outcome = must(exported("through", "stock-through"));
-    QVERIFY(outcome.loss->exact && outcome.loss->loses.empty());
+    QVERIFY(outcome.loss->exact && outcome.record.loses.empty());
     QVERIFY(outcome.loss->kl < 1e-6);
     const torch::NoGradGuard noGrad;
     const Tensor expected = openModel(refined.output).logits(story());
