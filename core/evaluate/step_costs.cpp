@@ -12,7 +12,7 @@ namespace mla
 namespace
 {
 
-constexpr int passes = 5;
+constexpr int passes = 3;
 
 } // namespace
 
