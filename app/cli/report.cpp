@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include <algorithm>
 #include <chrono>
-#include <map>
 #include <set>
 
 #include "app/cli/command.h"
 #include "app/cli/options.h"
 #include "core/base/file.h"
+#include "core/report/report_text.h"
 #include "core/report/spec_bench.h"
-#include "core/report/study_cells.h"
 #include "core/report/tables.h"
 #include "core/store/study.h"
 
@@ -16,42 +14,6 @@ namespace mla::cli
 {
 namespace
 {
-
-struct TableFormat {
-    const char* extension;
-    std::string (*render)(const Table&);
-};
-const std::map<std::string, TableFormat> formats = {
-    {"csv", {".csv", toCsv}}, {"latex", {".tex", toLatex}}, {"md", {".md", toMarkdown}}};
-
-/// A table's id as a file name; equal ids get a number.
-std::string fileStem(const std::string& id, std::set<std::string>& used)
-{
-    std::string stem = id;
-    std::replace_if(
-        stem.begin(), stem.end(),
-        [](char c) {
-            return !std::isalnum(static_cast<unsigned char>(c)) && c != '.' && c != '_' && c != '+';
-        },
-        '-');
-    std::string unique = stem;
-    for (int copy = 2; !used.insert(unique).second; ++copy)
-        unique = stem + "-" + std::to_string(copy);
-    return unique;
-}
-
-std::vector<Table> tablesOf(const StudyData& study)
-{
-    std::vector<Table> tables = {variantTable(study), acceptanceTable(study)};
-    if (const StudyCells cells = studyCells(study); !cells.cells.empty()) {
-        tables.push_back(matchedTable(cells));
-        tables.push_back(crossoverTable(cells));
-        tables.push_back(paperTable());
-    }
-    for (const RunRecord& run : study.runs)
-        tables.push_back(layerTable(run));
-    return tables;
-}
 
 class Report : public Command
 {
@@ -82,17 +44,17 @@ public:
     Result<Output> run(JobContext&) override
     {
         for (const std::string& format : m_tables)
-            if (!formats.contains(format))
+            if (!findTableFormat(format))
                 return usageError("--tables: '" + format + "' is none of csv, latex, md");
         MLA_TRY(study, loadStudy(m_study));
         MLA_TRY(folder, StagedDirectory::create(m_output, m_overwrite));
         std::vector<std::string> files;
         std::set<std::string> used;
-        for (const Table& table : tablesOf(study)) {
-            const std::string stem = fileStem(table.id, used);
+        for (const Table& table : allTables(study)) {
+            const std::string stem = uniqueStem(table.id, used);
             for (const std::string& name :
                  std::set<std::string>(m_tables.begin(), m_tables.end())) {
-                const TableFormat& format = formats.at(name);
+                const TableFormat& format = *findTableFormat(name);
                 files.push_back(stem + format.extension);
                 MLA_CHECK(writeFileAtomically(folder.path() / files.back(), format.render(table)));
             }
@@ -121,7 +83,7 @@ private:
                 warnings.push_back(lines.error().text());
                 continue;
             }
-            files.push_back(fileStem(record.id, used) + ".jsonl");
+            files.push_back(uniqueStem(record.id, used) + ".jsonl");
             MLA_CHECK(writeFileAtomically(folder / files.back(), *lines));
         }
         return {};

@@ -180,4 +180,17 @@ Table paperTable()
     return table;
 }
 
+std::vector<Table> allTables(const StudyData& study)
+{
+    std::vector<Table> tables = {variantTable(study), acceptanceTable(study)};
+    if (const StudyCells cells = studyCells(study); !cells.cells.empty()) {
+        tables.push_back(matchedTable(cells));
+        tables.push_back(crossoverTable(cells));
+        tables.push_back(paperTable());
+    }
+    for (const RunRecord& run : study.runs)
+        tables.push_back(layerTable(run));
+    return tables;
+}
+
 } // namespace mla

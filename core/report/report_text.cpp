@@ -105,6 +105,15 @@ std::string fileStem(const std::string& id)
     return stem;
 }
 
+std::string uniqueStem(const std::string& id, std::set<std::string>& used)
+{
+    const std::string stem = fileStem(id);
+    std::string unique = stem;
+    for (int copy = 2; !used.insert(unique).second; ++copy)
+        unique = stem + "-" + std::to_string(copy);
+    return unique;
+}
+
 const std::vector<std::string>& allStages()
 {
     static const std::vector<std::string> stages = {"original", "rope_removed", "low_rank",

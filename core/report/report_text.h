@@ -3,6 +3,7 @@
 #pragma once
 
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -28,6 +29,8 @@ namespace mla
 [[nodiscard]] std::string runLabel(const RunRecord& run);
 /// `id` as the stem of a file name.
 [[nodiscard]] std::string fileStem(const std::string& id);
+/// The same, with a number behind it if `used` has it already; `used` then has the answer.
+[[nodiscard]] std::string uniqueStem(const std::string& id, std::set<std::string>& used);
 
 /// Every stage, in the order in which quality is lost and regained.
 [[nodiscard]] const std::vector<std::string>& allStages();

@@ -182,4 +182,18 @@ std::string toMarkdown(const Table& table)
     return markdown;
 }
 
+const std::vector<TableFormat>& tableFormats()
+{
+    static const std::vector<TableFormat> formats = {
+        {"csv", ".csv", toCsv}, {"latex", ".tex", toLatex}, {"md", ".md", toMarkdown}};
+    return formats;
+}
+
+const TableFormat* findTableFormat(const std::string& name)
+{
+    const auto& formats = tableFormats();
+    const auto found = std::ranges::find(formats, name, &TableFormat::name);
+    return found == formats.end() ? nullptr : &*found;
+}
+
 } // namespace mla

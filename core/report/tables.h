@@ -47,9 +47,21 @@ Table crossoverTable(const StudyCells& cells);
 /// here.
 Table paperTable();
 
+/// Every table of a study but the twins of figures, in reading order.
+std::vector<Table> allTables(const StudyData& study);
+
 [[nodiscard]] std::string cellText(const Cell& cell, const Column& column);
 [[nodiscard]] std::string toCsv(const Table& table); ///< full precision
 [[nodiscard]] std::string toLatex(const Table& table);
 [[nodiscard]] std::string toMarkdown(const Table& table);
+
+struct TableFormat {
+    std::string name, extension; ///< "latex", ".tex"
+    std::string (*render)(const Table&);
+};
+/// csv, latex, md.
+[[nodiscard]] const std::vector<TableFormat>& tableFormats();
+/// Null for an unknown name.
+[[nodiscard]] const TableFormat* findTableFormat(const std::string& name);
 
 } // namespace mla

@@ -12,26 +12,16 @@
 namespace mla::ui
 {
 
-QString tableText(const Table& table, TableFormat format)
-{
-    switch (format) {
-    case TableFormat::Latex:
-        return text(toLatex(table));
-    case TableFormat::Markdown:
-        return text(toMarkdown(table));
-    default:
-        return text(toCsv(table));
-    }
-}
-
 namespace
 {
 
-TableFormat formatOf(const QString& path)
+/// By the name's ending; CSV if it is another.
+const TableFormat& formatOf(const QString& path)
 {
-    if (path.endsWith(QLatin1String(".tex")))
-        return TableFormat::Latex;
-    return path.endsWith(QLatin1String(".md")) ? TableFormat::Markdown : TableFormat::Csv;
+    for (const TableFormat& format : tableFormats())
+        if (path.endsWith(text(format.extension)))
+            return format;
+    return *findTableFormat("csv");
 }
 
 } // namespace
@@ -44,14 +34,14 @@ TableExportButton::TableExportButton(std::function<Table()> table, QWidget* pare
     setAccessibleName(text());
     setPopupMode(QToolButton::InstantPopup);
     auto* menu = new QMenu(this);
-    const auto addCopy = [&](const QString& label, TableFormat format) {
-        menu->addAction(label, this, [this, format] {
-            QGuiApplication::clipboard()->setText(tableText(m_table(), format));
+    const auto addCopy = [&](const QString& label, const char* format) {
+        menu->addAction(label, this, [this, render = findTableFormat(format)->render] {
+            QGuiApplication::clipboard()->setText(ui::text(render(m_table())));
         });
     };
-    addCopy(tr("Copy as CSV"), TableFormat::Csv);
-    addCopy(tr("Copy as LaTeX"), TableFormat::Latex);
-    addCopy(tr("Copy as Markdown"), TableFormat::Markdown);
+    addCopy(tr("Copy as CSV"), "csv");
+    addCopy(tr("Copy as LaTeX"), "latex");
+    addCopy(tr("Copy as Markdown"), "md");
     menu->addSeparator();
     menu->addAction(tr("Save as…"), this, &TableExportButton::saveAs);
     setMenu(menu);
@@ -69,8 +59,8 @@ void TableExportButton::saveAs()
     });
     dialog->selectFile(ui::text(m_table().id));
     connect(dialog, &QFileDialog::fileSelected, this, [this](const QString& path) {
-        const QByteArray content = tableText(m_table(), formatOf(path)).toUtf8();
-        const Status written = writeFileAtomically(filePath(path), content.toStdString());
+        const Status written =
+            writeFileAtomically(filePath(path), formatOf(path).render(m_table()));
         if (!written)
             emit exportFailed(ui::text(written.error().text()));
     });

@@ -11,9 +11,6 @@
 namespace mla::ui
 {
 
-enum class TableFormat { Csv, Latex, Markdown };
-[[nodiscard]] QString tableText(const Table& table, TableFormat format);
-
 class TableExportButton : public QToolButton
 {
     Q_OBJECT
