@@ -52,6 +52,7 @@ public:
 std::vector<std::unique_ptr<Command>> allCommands();
 
 std::unique_ptr<Command> makeDemo();
+std::unique_ptr<Command> makeRun();
 std::unique_ptr<Command> makeInspect();
 std::unique_ptr<Command> makeTokenize();
 std::unique_ptr<Command> makeForward();

@@ -18,6 +18,7 @@ std::vector<std::unique_ptr<Command>> allCommands()
 {
     std::vector<std::unique_ptr<Command>> commands;
     commands.push_back(makeDemo());
+    commands.push_back(makeRun());
     commands.push_back(makeInspect());
     commands.push_back(makeTokenize());
     commands.push_back(makeForward());

@@ -15,9 +15,10 @@ using namespace mla::test;
 namespace
 {
 
-const QStringList commandNames = {"demo",       "inspect",  "tokenize", "forward",       "generate",
-                                  "perplexity", "spectrum", "fidelity", "convert",       "refine",
-                                  "accept",     "export",   "report",   "import-results"};
+const QStringList commandNames = {"demo",     "run",      "inspect",       "tokenize",
+                                  "forward",  "generate", "perplexity",    "spectrum",
+                                  "fidelity", "convert",  "refine",        "accept",
+                                  "export",   "report",   "import-results"};
 
 QString joined(const QJsonArray& ids)
 {
