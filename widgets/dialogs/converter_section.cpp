@@ -81,6 +81,14 @@ ConverterForm ConverterSection::value() const
     return form;
 }
 
+void ConverterSection::setValue(const ConverterForm& form)
+{
+    if (form.enabled)
+        setSettings(form.settings);
+    else
+        setChecked(false);
+}
+
 void ConverterSection::setSettings(const ConvertSettings& settings)
 {
     setChecked(settings.converter == m_converter);

@@ -20,6 +20,7 @@ public:
     explicit ConverterSection(const std::string& converter, QWidget* parent = nullptr);
 
     [[nodiscard]] ConverterForm value() const;
+    void setValue(const ConverterForm& form);
     /// Settings of the other converter turn this one off.
     void setSettings(const ConvertSettings& settings);
     /// Shows cache elements against the original's; proposes ranks until the user has set some.

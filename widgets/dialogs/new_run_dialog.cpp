@@ -168,7 +168,7 @@ void NewRunDialog::setConversion(const ConvertSettings& settings)
 
 RunForm NewRunDialog::form() const
 {
-    RunForm form;
+    RunForm form = m_loaded;
     form.checkpoint = m_checkpoint.field->path();
     form.target = m_target.field->path();
     form.transmla = m_transmla->value();
@@ -180,22 +180,53 @@ RunForm NewRunDialog::form() const
     form.functional = m_functional->isChecked();
     form.refine.steps = m_steps->value();
     form.refine.batchTokens = m_batch->value();
-    if (m_rate->value() > 0)
-        form.refine.learningRate = m_rate->value();
+    form.refine.learningRate = m_rate->value() > 0 ? std::optional(m_rate->value()) : std::nullopt;
     form.tasks = m_tasks->paths();
     form.accept.k = m_k->value();
     form.accept.maxNewTokens = m_newTokens->value();
     form.accept.minNewTokens = std::min(m_minTokens->value(), m_newTokens->value());
-    if (m_limit->value() > 0)
-        form.accept.limit = m_limit->value();
+    form.accept.limit = m_limit->value() > 0 ? std::optional(m_limit->value()) : std::nullopt;
     form.accept.chatTemplate = m_chat->isChecked();
     form.accept.method = m_method->currentData().toString().toStdString();
+    form.accept.backend = m_backend->currentText().toStdString();
     form.study = m_study->path();
     form.drafts = m_drafts->path();
     form.compute.device = m_device->currentText().toStdString();
     form.compute.threads = m_threads->value();
     form.compute.seed = static_cast<std::uint64_t>(m_seed->value());
     return form;
+}
+
+void NewRunDialog::setForm(const RunForm& form)
+{
+    m_loaded = form;
+    m_studyChosen = m_draftsChosen = true; // they are not derived from the checkpoint's name
+    m_transmla->setValue(form.transmla);
+    m_mha2mla->setValue(form.mha2mla);
+    m_checkpoint.field->setPath(form.checkpoint);
+    m_target.field->setPath(form.target);
+    m_calibration->setPath(text(form.calibration.source));
+    m_sequences->setValue(form.calibration.sequences);
+    m_length->setValue(form.calibration.length);
+    m_partialRope->setChecked(form.partialRope);
+    m_functional->setChecked(form.functional);
+    m_steps->setValue(form.refine.steps);
+    m_batch->setValue(form.refine.batchTokens);
+    m_rate->setValue(form.refine.learningRate.value_or(0));
+    m_tasks->setPath(form.tasks.join(QStringLiteral(", ")));
+    m_k->setValue(form.accept.k);
+    m_newTokens->setValue(form.accept.maxNewTokens);
+    m_minTokens->setValue(form.accept.minNewTokens);
+    m_limit->setValue(form.accept.limit.value_or(0));
+    m_chat->setChecked(form.accept.chatTemplate);
+    m_backend->setCurrentText(text(form.accept.backend));
+    m_method->setCurrentIndex(std::max(0, m_method->findData(text(form.accept.chosenMethod()))));
+    m_study->setPath(form.study);
+    m_drafts->setPath(form.drafts);
+    m_device->setCurrentText(text(form.compute.device));
+    m_threads->setValue(form.compute.threads);
+    m_seed->setValue(static_cast<int>(form.compute.seed));
+    check();
 }
 
 bool NewRunDialog::blocked() const

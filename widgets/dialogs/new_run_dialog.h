@@ -35,6 +35,10 @@ public:
     explicit NewRunDialog(ModelInspector inspect, QWidget* parent = nullptr);
 
     [[nodiscard]] RunForm form() const;
+    void setForm(const RunForm& form);
+    void savePlan(const QString& file);
+    void loadPlan(const QString& file);
+    void copyCommandLine() const;
     void setCheckpoint(const QString& path);
     void setStudy(const QString& path);                  ///< results are added to it
     void setConversion(const ConvertSettings& settings); ///< the one converter to run
@@ -60,6 +64,8 @@ private:
     FormSection* buildOutput();
     QWidget* buildFooter();
     QSpinBox* spin(int low, int high, int value, const QString& name);
+    void addPlanButtons(class QHBoxLayout* line);
+    void askForPlan(bool save);
     void watch(Probe& probe);
     void inspect(Probe& probe);
     void showModel(Probe& probe);
@@ -79,9 +85,10 @@ private:
     QSpinBox *m_seed = nullptr, *m_threads = nullptr;
     QCheckBox *m_partialRope = nullptr, *m_functional = nullptr, *m_chat = nullptr;
     QDoubleSpinBox* m_rate = nullptr;
-    QComboBox *m_method = nullptr, *m_device = nullptr;
+    QComboBox *m_method = nullptr, *m_backend = nullptr, *m_device = nullptr;
     QLabel* m_reason = nullptr;
     QPushButton* m_start = nullptr;
+    RunForm m_loaded; ///< keeps what a plan says and this dialog does not ask
     std::vector<Issue> m_issues;
     bool m_studyChosen = false, m_draftsChosen = false, m_ready = false;
 };

@@ -3,15 +3,19 @@
 #include <limits>
 
 #include <QCheckBox>
+#include <QClipboard>
 #include <QComboBox>
 #include <QDialogButtonBox>
 #include <QDoubleSpinBox>
+#include <QFileDialog>
+#include <QGuiApplication>
 #include <QHBoxLayout>
 #include <QLabel>
 #include <QLineEdit>
 #include <QPushButton>
 #include <QSpinBox>
 
+#include "core/base/file.h"
 #include "widgets/common/plain_text.h"
 #include "widgets/dialogs/form_section.h"
 #include "widgets/dialogs/new_run_dialog.h"
@@ -141,6 +145,19 @@ FormSection* NewRunDialog::buildAcceptance()
     m_method->setAccessibleName(tr("Method"));
     m_method->setToolTip(tr("Replay counts on the target's own text; speculative runs the engine "
                             "and measures speed"));
+    m_backend = new QComboBox(this);
+    m_backend->addItems({QStringLiteral("native"), QStringLiteral("hf"), QStringLiteral("vllm")});
+    m_backend->setAccessibleName(tr("Backend"));
+    m_backend->setToolTip(tr("native: this program; hf: assisted generation of Transformers; vllm: "
+                             "speculative decoding of vLLM, both in the environment of "
+                             "installer/setup.sh --backends"));
+    // Only the native engine replays.
+    connect(m_backend, &QComboBox::currentIndexChanged, this, [this](int backend) {
+        m_method->setEnabled(backend == 0);
+        if (backend != 0)
+            m_method->setCurrentIndex(m_method->findData(QStringLiteral("speculative")));
+        check();
+    });
     m_chat = new QCheckBox(tr("in the target's c&hat template"), this);
     m_chat->setToolTip(
         tr("Each prompt becomes a user's turn. Transformers renders the template, in "
@@ -149,8 +166,8 @@ FormSection* NewRunDialog::buildAcceptance()
     connect(m_chat, &QCheckBox::toggled, this, &NewRunDialog::check);
     section->addField(Field::Tasks, tr("T&asks"), m_tasks);
     section->addField(Field::ChatTemplate, tr("Prompts"), m_chat);
-    section->addRow(tr("Drafted a step, &k"),
-                    inRow({m_k, new QLabel(tr("method"), section), m_method}));
+    section->addRow(tr("Drafted a step, &k"), inRow({m_k, new QLabel(tr("by"), section), m_method,
+                                                     new QLabel(tr("in"), section), m_backend}));
     section->addRow(tr("New tokens"),
                     inRow({m_minTokens, new QLabel(tr("to"), section), m_newTokens,
                            new QLabel(tr("prompts a task"), section), m_limit}));
@@ -194,8 +211,62 @@ QWidget* NewRunDialog::buildFooter()
         accept();
     });
     line->addWidget(m_reason, 1);
+    addPlanButtons(line);
     line->addWidget(buttons);
     return footer;
+}
+
+void NewRunDialog::addPlanButtons(QHBoxLayout* line)
+{
+    const auto button = [&](const QString& label, const QString& tip, auto&& action) {
+        auto* made = new QPushButton(label, this);
+        made->setAutoDefault(false);
+        made->setToolTip(tip);
+        connect(made, &QPushButton::clicked, this, action);
+        line->addWidget(made);
+    };
+    button(tr("&Open plan…"), tr("Fill in what a saved plan says"), [this] { askForPlan(false); });
+    button(tr("Sa&ve plan…"), tr("Write these settings as JSON, for mla-draft run and for later"),
+           [this] { askForPlan(true); });
+    button(tr("Copy as co&mmand"), tr("Copy a shell command that does the same without a window"),
+           [this] { copyCommandLine(); });
+}
+
+void NewRunDialog::askForPlan(bool save)
+{
+    auto* dialog = new QFileDialog(this, save ? tr("Save plan") : tr("Open plan"));
+    dialog->setAttribute(Qt::WA_DeleteOnClose);
+    dialog->setNameFilters({tr("Plans (*.json)"), tr("All files (*)")});
+    dialog->setAcceptMode(save ? QFileDialog::AcceptSave : QFileDialog::AcceptOpen);
+    if (save)
+        dialog->setDefaultSuffix(QStringLiteral("json"));
+    else
+        dialog->setFileMode(QFileDialog::ExistingFile);
+    connect(dialog, &QFileDialog::fileSelected, this,
+            save ? &NewRunDialog::savePlan : &NewRunDialog::loadPlan);
+    dialog->open();
+}
+
+void NewRunDialog::savePlan(const QString& file)
+{
+    const Status written =
+        writeFileAtomically(filePath(file), planText(planFromForm(form())).toStdString());
+    if (!written)
+        m_reason->setText(tr("The plan was not written: %1").arg(text(written.error().text())));
+}
+
+void NewRunDialog::loadPlan(const QString& file)
+{
+    const Result<StudyPlan> plan = readPlan(file);
+    if (plan)
+        setForm(formFromPlan(*plan));
+    else
+        m_reason->setText(tr("The plan could not be read: %1").arg(text(plan.error().text())));
+}
+
+void NewRunDialog::copyCommandLine() const
+{
+    QGuiApplication::clipboard()->setText(commandLineOf(planFromForm(form())));
 }
 
 } // namespace mla::ui

@@ -5,8 +5,10 @@
 
 #include <QCoreApplication>
 #include <QFileInfo>
+#include <nlohmann/json.hpp>
 
 #include "core/backends/python_environment.h"
+#include "core/base/json.h"
 #include "widgets/common/conversion_text.h"
 #include "widgets/common/plain_text.h"
 
@@ -221,6 +223,53 @@ StudyPlan planFromForm(const RunForm& form)
     plan.compute = form.compute;
     plan.resume = QFileInfo::exists(form.study); // adds to what is there
     return plan;
+}
+
+RunForm formFromPlan(const StudyPlan& plan)
+{
+    RunForm form;
+    form.checkpoint = text(plan.checkpoint);
+    form.target = text(plan.target);
+    form.study = text(plan.study);
+    form.drafts = text(plan.drafts);
+    form.calibration = plan.calibration;
+    for (const ConvertSettings& conversion : plan.conversions) {
+        ConverterForm& converter = conversion.converter == "mha2mla" ? form.mha2mla : form.transmla;
+        if (!converter.enabled)
+            converter = {true, conversion};
+    }
+    const auto has = [&plan](const char* objective) {
+        return std::ranges::find(plan.objectives, objective) != plan.objectives.end();
+    };
+    form.partialRope = has("partial-rope");
+    form.functional = has("functional");
+    form.refine = plan.refine;
+    form.accept = plan.accept;
+    for (const std::filesystem::path& task : plan.accept.tasks)
+        form.tasks << text(task);
+    form.compute = plan.compute;
+    return form;
+}
+
+QByteArray planText(const StudyPlan& plan)
+{
+    return QByteArray::fromStdString(toJson(plan).dump(2) + "\n");
+}
+
+Result<StudyPlan> readPlan(const QString& file)
+{
+    MLA_TRY(json, readJsonFile(filePath(file)));
+    Result<StudyPlan> plan = studyPlanFromJson(json);
+    if (!plan)
+        return badInput(plan.error().text(), file.toStdString());
+    return plan;
+}
+
+/// A here-document: nothing in the plan needs quoting.
+QString commandLineOf(const StudyPlan& plan)
+{
+    return QStringLiteral("mla-draft run - <<'PLAN'\n%1PLAN\n")
+        .arg(QString::fromUtf8(planText(plan)));
 }
 
 } // namespace mla::ui

@@ -6,6 +6,7 @@
 #include <optional>
 #include <vector>
 
+#include <QByteArray>
 #include <QString>
 #include <QStringList>
 
@@ -58,7 +59,10 @@ enum class Field {
     Tasks,
     ChatTemplate,
     Study,
-    Drafts
+    Drafts,
+    ExportDraft,
+    ExportLayout,
+    ExportOutput
 };
 struct Issue {
     Field field;
@@ -74,5 +78,13 @@ struct Issue {
 [[nodiscard]] std::vector<Issue> checkForm(const RunForm& form, const ModelState& checkpoint,
                                            const ModelState& target);
 [[nodiscard]] StudyPlan planFromForm(const RunForm& form);
+/// The inverse, for what a form can ask for: a plan's first conversion by each converter.
+[[nodiscard]] RunForm formFromPlan(const StudyPlan& plan);
+
+/// The plan as `mla-draft run` takes it.
+[[nodiscard]] QByteArray planText(const StudyPlan& plan);
+Result<StudyPlan> readPlan(const QString& file);
+/// A shell command that runs the plan anywhere the paths hold.
+[[nodiscard]] QString commandLineOf(const StudyPlan& plan);
 
 } // namespace mla::ui

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include <algorithm>
 
+#include <QClipboard>
 #include <QDir>
 #include <QFile>
+#include <QGuiApplication>
+#include <QLabel>
 #include <QPushButton>
 #include <QSignalSpy>
 #include <QSpinBox>
@@ -99,6 +102,8 @@ private slots:
     void filesAreChecked();
     void chatTemplateNeedsPython();
     void planHoldsTheForm();
+    void planAndFormAreInverse();
+    void plansAreSavedOpenedAndCopied();
     void dialogInspectsWhatIsTyped();
     void dialogShowsWhyItCannotStart();
 };
@@ -279,6 +284,61 @@ void NewRunDialogTest::planHoldsTheForm()
     form.study = folder.filePath("old.h5");
     QVERIFY(QFile(form.study).open(QIODevice::WriteOnly));
     QVERIFY(planFromForm(form).resume); // adds to it
+}
+
+void NewRunDialogTest::planAndFormAreInverse()
+{
+    RunForm form = validForm();
+    form.partialRope = false;
+    form.mha2mla.enabled = false;
+    form.tasks = {"/tasks/a.jsonl", "/tasks/b.jsonl"};
+    form.accept.backend = "hf";
+    form.accept.sweepK = 8;
+    form.refine.learningRate = 0.003;
+    form.compute.seed = 5;
+    const StudyPlan plan = planFromForm(form);
+    const StudyPlan again = planFromForm(formFromPlan(plan));
+    QCOMPARE(planText(again), planText(plan));
+    QVERIFY(planText(plan).contains("\"sweep_k\": 8"));
+}
+
+void NewRunDialogTest::plansAreSavedOpenedAndCopied()
+{
+    QTemporaryDir folder;
+    const QString file = folder.filePath("plan.json");
+    const auto inspect = [](const auto&) -> Result<InspectReport> { return smallModel(); };
+    RunForm form = validForm();
+    form.accept.sweepK = 8; // what the dialog does not ask for stays
+    form.accept.backend = "vllm";
+    form.accept.method = "speculative";
+    form.refine.steps = 17;
+    QByteArray saved;
+    {
+        NewRunDialog dialog(inspect);
+        dialog.setForm(form);
+        dialog.savePlan(file);
+        dialog.copyCommandLine();
+        saved = planText(planFromForm(dialog.form()));
+    }
+    QCOMPARE(QGuiApplication::clipboard()->text(),
+             "mla-draft run - <<'PLAN'\n" + QString::fromUtf8(saved) + "PLAN\n");
+    NewRunDialog dialog(inspect);
+    dialog.loadPlan(file);
+    QCOMPARE(planText(planFromForm(dialog.form())), saved);
+    QCOMPARE(dialog.form().refine.steps, 17);
+    QCOMPARE(dialog.form().accept.sweepK, 8);
+    QCOMPARE(dialog.form().accept.backend, std::string("vllm"));
+    QTRY_VERIFY(!dialog.form().checkpoint.isEmpty());
+
+    QFile wrong(folder.filePath("wrong.json"));
+    QVERIFY(wrong.open(QIODevice::WriteOnly) && wrong.write("{\"kv_rank\": 1}") > 0);
+    wrong.close();
+    dialog.loadPlan(wrong.fileName());
+    bool named = false;
+    for (const QLabel* label : dialog.findChildren<QLabel*>())
+        named |= label->text().contains("kv_rank");
+    QVERIFY(named);
+    QCOMPARE(dialog.form().refine.steps, 17); // nothing was taken over
 }
 
 void NewRunDialogTest::dialogInspectsWhatIsTyped()
