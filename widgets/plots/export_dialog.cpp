@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "widgets/plots/export_dialog.h"
 
-#include <array>
-
 #include <QComboBox>
 #include <QDialogButtonBox>
 #include <QDir>
@@ -13,19 +11,13 @@
 #include <QSettings>
 #include <QSpinBox>
 
+#include "widgets/plots/size_presets.h"
+
 namespace mla::ui
 {
 namespace
 {
 
-struct Preset {
-    const char* name;
-    double width, height; // mm
-};
-constexpr std::array<Preset, 4> kPresets{{{"One column, 85 × 60 mm", 85, 60},
-                                          {"One and a half columns, 114 × 76 mm", 114, 76},
-                                          {"Two columns, 174 × 90 mm", 174, 90},
-                                          {"Slide, 254 × 143 mm", 254, 143}}};
 constexpr auto kFolderKey = "export/folder";
 
 QDoubleSpinBox* spinBox(double low, double high, double value, const QString& unit, int decimals)
@@ -55,7 +47,7 @@ ExportDialog::ExportDialog(const QString& fileStem, QWidget* parent)
     m_dpi->setSuffix(QStringLiteral(" dpi"));
     m_dpi->setEnabled(false);
     m_format->addItems({tr("PDF"), tr("SVG"), tr("PNG")});
-    for (const Preset& preset : kPresets)
+    for (const SizePreset& preset : sizePresets)
         m_preset->addItem(QString::fromUtf8(preset.name));
 
     auto* form = new QFormLayout(this);
@@ -75,8 +67,8 @@ ExportDialog::ExportDialog(const QString& fileStem, QWidget* parent)
     connect(m_format, &QComboBox::currentIndexChanged, this,
             [this](int index) { m_dpi->setEnabled(index == 2); });
     connect(m_preset, &QComboBox::activated, this, [this](int index) {
-        m_width->setValue(kPresets[static_cast<std::size_t>(index)].width);
-        m_height->setValue(kPresets[static_cast<std::size_t>(index)].height);
+        m_width->setValue(sizePresets[static_cast<std::size_t>(index)].widthMm);
+        m_height->setValue(sizePresets[static_cast<std::size_t>(index)].heightMm);
     });
 }
 

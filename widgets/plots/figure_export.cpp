@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "widgets/plots/figure_export.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include <QBuffer>
@@ -24,20 +25,34 @@ constexpr double kPtPerInch = 72;
 /// Drawing units in a point: fine enough that rounding to whole units is invisible in print.
 constexpr double kUnitsPerPt = 4;
 constexpr int kSvgUnitsPerMm = 100;
+constexpr double kPanelGapMm = 3;
+constexpr double kLargestMm = 1000; ///< a side
 
 std::string utf8(const QString& text)
 {
     return text.toStdString();
 }
 
-QSize drawingSize(const ExportOptions& options)
+/// "(a)" to "(z)", then "(27)".
+std::string panelMark(int index)
 {
-    const double unitsPerMm = kUnitsPerPt * kPtPerInch / kMmPerInch;
-    return {static_cast<int>(std::lround(options.widthMm * unitsPerMm)),
-            static_cast<int>(std::lround(options.heightMm * unitsPerMm))};
+    constexpr int letters = 26;
+    return index < letters ? std::string("(") + static_cast<char>('a' + index) + ")"
+                           : "(" + std::to_string(index + 1) + ")";
 }
 
-void paint(QPaintDevice* device, const Figure& figure, const ExportOptions& options, bool vector)
+int unitsOf(double mm)
+{
+    return static_cast<int>(std::lround(mm * kUnitsPerPt * kPtPerInch / kMmPerInch));
+}
+
+int rowsOf(const Sheet& sheet)
+{
+    const int columns = std::max(1, sheet.columns);
+    return (static_cast<int>(sheet.panels.size()) + columns - 1) / columns;
+}
+
+PaintStyle styleFor(const ExportOptions& options)
 {
     PaintStyle style;
     style.theme = exportPlotTheme();
@@ -48,15 +63,53 @@ void paint(QPaintDevice* device, const Figure& figure, const ExportOptions& opti
     style.unitsPerPt = kUnitsPerPt;
     style.linePt = options.linePt;
     style.showTitle = options.showTitle;
-    const QSize size = drawingSize(options);
+    return style;
+}
 
+/// Draws at the origin of `canvas`.
+void paintFigure(QCPPainter& canvas, const Figure& figure, const PaintStyle& style, QSize size)
+{
     QCustomPlot plot;
     plot.setViewport(QRect(QPoint(0, 0), size));
     FigurePainter painter(&plot);
     painter.build(figure, style);
     painter.updateDetail();
     painter.layoutFor(size);
+    plot.toPainter(&canvas, size.width(), size.height());
+}
 
+/// The mark of a panel and the panel below it; a sheet of one has no mark.
+void paintPanels(QCPPainter& canvas, const Sheet& sheet, const ExportOptions& options, QSize size)
+{
+    const PaintStyle style = styleFor(options);
+    if (sheet.panels.size() == 1)
+        return paintFigure(canvas, sheet.panels.front(), style, size);
+    canvas.fillRect(QRect(QPoint(0, 0), size), style.theme.background);
+    const int columns = std::max(1, sheet.columns);
+    const int gap = unitsOf(kPanelGapMm);
+    const QSize cell((size.width() - gap * (columns - 1)) / columns, unitsOf(options.heightMm));
+    QFont bold = style.font;
+    bold.setBold(true);
+    const int strip = QFontMetrics(bold).height();
+    for (int i = 0; i < static_cast<int>(sheet.panels.size()); ++i) {
+        canvas.save();
+        canvas.translate((i % columns) * (cell.width() + gap),
+                         (i / columns) * (cell.height() + gap));
+        canvas.setFont(bold);
+        canvas.setPen(style.theme.text);
+        canvas.drawText(QRect(0, 0, cell.width(), strip), Qt::AlignLeft | Qt::AlignVCenter,
+                        QString::fromStdString(panelMark(i)));
+        canvas.translate(0, strip);
+        paintFigure(canvas, sheet.panels[static_cast<std::size_t>(i)], style,
+                    {cell.width(), cell.height() - strip});
+        canvas.restore();
+    }
+}
+
+void paint(QPaintDevice* device, const Sheet& sheet, const ExportOptions& options, bool vector)
+{
+    const QSizeF mm = sheetSizeMm(sheet, options);
+    const QSize size(unitsOf(mm.width()), unitsOf(mm.height()));
     QCPPainter canvas;
     if (!canvas.begin(device))
         return;
@@ -66,28 +119,28 @@ void paint(QPaintDevice* device, const Figure& figure, const ExportOptions& opti
     canvas.setMode(QCPPainter::pmNoCaching);
     canvas.setMode(QCPPainter::pmNonCosmetic);
     canvas.setWindow(QRect(QPoint(0, 0), size));
-    plot.toPainter(&canvas, size.width(), size.height());
+    paintPanels(canvas, sheet, options, size);
     canvas.end();
 }
 
-QByteArray pdf(const Figure& figure, const ExportOptions& options)
+QByteArray pdf(const Sheet& sheet, const ExportOptions& options)
 {
     QBuffer buffer;
     buffer.open(QIODevice::WriteOnly);
     {
         QPdfWriter writer(&buffer);
         writer.setResolution(static_cast<int>(kUnitsPerPt * kPtPerInch));
-        writer.setPageSize(QPageSize(QSizeF(options.widthMm, options.heightMm),
-                                     QPageSize::Millimeter, {}, QPageSize::ExactMatch));
+        writer.setPageSize(QPageSize(sheetSizeMm(sheet, options), QPageSize::Millimeter, {},
+                                     QPageSize::ExactMatch));
         writer.setPageMargins(QMarginsF());
-        writer.setTitle(QString::fromStdString(figure.title));
+        writer.setTitle(QString::fromStdString(sheet.title));
         writer.setCreator(QStringLiteral("MLA Draft Workbench"));
-        paint(&writer, figure, options, true);
+        paint(&writer, sheet, options, true);
     }
     return buffer.data();
 }
 
-QByteArray svg(const Figure& figure, const ExportOptions& options)
+QByteArray svg(const Sheet& sheet, const ExportOptions& options)
 {
     QBuffer buffer;
     buffer.open(QIODevice::WriteOnly);
@@ -95,13 +148,12 @@ QByteArray svg(const Figure& figure, const ExportOptions& options)
         QSvgGenerator generator;
         generator.setOutputDevice(&buffer);
         generator.setResolution(static_cast<int>(std::lround(kSvgUnitsPerMm * kMmPerInch)));
-        const QSize size(static_cast<int>(std::lround(options.widthMm * kSvgUnitsPerMm)),
-                         static_cast<int>(std::lround(options.heightMm * kSvgUnitsPerMm)));
+        const QSize size = (sheetSizeMm(sheet, options) * kSvgUnitsPerMm).toSize();
         generator.setSize(size);
         generator.setViewBox(QRect(QPoint(0, 0), size));
-        generator.setTitle(QString::fromStdString(figure.title));
-        generator.setDescription(QString::fromStdString(figure.caption));
-        paint(&generator, figure, options, true);
+        generator.setTitle(QString::fromStdString(sheet.title));
+        generator.setDescription(QString::fromStdString(sheet.caption));
+        paint(&generator, sheet, options, true);
     }
     // A reader without our font falls back to one of the same kind.
     const QByteArray family = sansFamily().toUtf8();
@@ -110,29 +162,35 @@ QByteArray svg(const Figure& figure, const ExportOptions& options)
                         "font-family=\"" + family + ", sans-serif\"");
 }
 
-QByteArray png(const Figure& figure, const ExportOptions& options)
+QImage image(const Sheet& sheet, const ExportOptions& options, double pixelsPerMm)
 {
-    const double pixelsPerMm = options.dpi / kMmPerInch;
-    QImage image(static_cast<int>(std::lround(options.widthMm * pixelsPerMm)),
-                 static_cast<int>(std::lround(options.heightMm * pixelsPerMm)),
-                 QImage::Format_RGB32);
+    QImage image((sheetSizeMm(sheet, options) * pixelsPerMm).toSize(), QImage::Format_RGB32);
     image.setDotsPerMeterX(static_cast<int>(std::lround(pixelsPerMm * 1000)));
     image.setDotsPerMeterY(static_cast<int>(std::lround(pixelsPerMm * 1000)));
     image.fill(Qt::white);
-    paint(&image, figure, options, false);
+    paint(&image, sheet, options, false);
+    return image;
+}
+
+QByteArray png(const Sheet& sheet, const ExportOptions& options)
+{
     QBuffer buffer;
     buffer.open(QIODevice::WriteOnly);
-    image.save(&buffer, "PNG");
+    image(sheet, options, options.dpi / kMmPerInch).save(&buffer, "PNG");
     return buffer.data();
 }
 
-Status checkOptions(const ExportOptions& options)
+Status checkOptions(const Sheet& sheet, const ExportOptions& options)
 {
+    if (sheet.panels.empty())
+        return usageError("a sheet needs a figure");
     const auto within = [](double value, double low, double high) {
         return std::isfinite(value) && value >= low && value <= high;
     };
-    if (!within(options.widthMm, 20, 1000) || !within(options.heightMm, 20, 1000))
+    if (!within(options.widthMm, 20, kLargestMm) || !within(options.heightMm, 20, kLargestMm))
         return usageError("figure size must be 20 to 1000 mm a side");
+    if (sheetSizeMm(sheet, options).height() > kLargestMm)
+        return usageError("the sheet's rows are together higher than 1000 mm");
     if (!within(options.fontPt, 3, 72) || !within(options.linePt, 0.1, 20))
         return usageError("font size must be 3 to 72 pt and line width 0.1 to 20 pt");
     if (options.dpi < 50 || options.dpi > 1200)
@@ -142,18 +200,53 @@ Status checkOptions(const ExportOptions& options)
 
 } // namespace
 
+Sheet sheetOf(const Figure& figure)
+{
+    return {figure.id, figure.title, figure.caption, {figure}, 1};
+}
+
+Sheet composedSheet(const std::string& id, std::vector<Figure> panels, int columns)
+{
+    Sheet sheet{id, {}, {}, std::move(panels), columns};
+    for (std::size_t i = 0; i < sheet.panels.size(); ++i) {
+        const std::string mark = panelMark(static_cast<int>(i));
+        sheet.title += (i ? "; " : "") + mark + " " + sheet.panels[i].title;
+        sheet.caption += (i ? " " : "") + mark + " " + sheet.panels[i].caption;
+    }
+    return sheet;
+}
+
+QSizeF sheetSizeMm(const Sheet& sheet, const ExportOptions& options)
+{
+    const int rows = rowsOf(sheet);
+    return {options.widthMm, rows * options.heightMm + (rows - 1) * kPanelGapMm};
+}
+
+QImage sheetImage(const Sheet& sheet, const ExportOptions& options, double pixelsPerMm)
+{
+    if (!checkOptions(sheet, options))
+        return {};
+    loadBundledFonts();
+    return image(sheet, options, pixelsPerMm);
+}
+
 Status exportFigure(const Figure& figure, const QString& path, const ExportOptions& options)
 {
-    MLA_CHECK(checkOptions(options));
+    return exportSheet(sheetOf(figure), path, options);
+}
+
+Status exportSheet(const Sheet& sheet, const QString& path, const ExportOptions& options)
+{
+    MLA_CHECK(checkOptions(sheet, options));
     loadBundledFonts();
     const QString suffix = QFileInfo(path).suffix().toLower();
     QByteArray bytes;
     if (suffix == QLatin1String("pdf"))
-        bytes = pdf(figure, options);
+        bytes = pdf(sheet, options);
     else if (suffix == QLatin1String("svg"))
-        bytes = svg(figure, options);
+        bytes = svg(sheet, options);
     else if (suffix == QLatin1String("png"))
-        bytes = png(figure, options);
+        bytes = png(sheet, options);
     else
         return usageError(utf8(path) + ": unknown figure format \"" + utf8(suffix) + "\"",
                           "use a name that ends in .pdf, .svg or .png");

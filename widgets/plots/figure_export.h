@@ -3,6 +3,11 @@
 // has no influence.
 #pragma once
 
+#include <string>
+#include <vector>
+
+#include <QImage>
+#include <QSizeF>
 #include <QString>
 
 #include "core/base/result.h"
@@ -19,8 +24,26 @@ struct ExportOptions {
     bool showTitle = true;
 };
 
+/// One picture of one or more figures; with more, each is a panel marked (a), (b), ...
+struct Sheet {
+    std::string id, title, caption;
+    std::vector<Figure> panels;
+    int columns = 1; ///< panels beside each other
+};
+[[nodiscard]] Sheet sheetOf(const Figure& figure);
+/// "(a) its caption (b) its caption": the figures' own captions, marked like the panels.
+[[nodiscard]] Sheet composedSheet(const std::string& id, std::vector<Figure> panels, int columns);
+
+/// Printed size of a sheet: as wide as `options` say, each row of panels as high as they say.
+[[nodiscard]] QSizeF sheetSizeMm(const Sheet& sheet, const ExportOptions& options);
+
 /// Writes `path` (.pdf, .svg or .png by suffix) whole or not at all. Needs a QApplication.
 /// Errors: Usage for an unknown suffix or a size out of range, ComputeFailed when writing fails.
+Status exportSheet(const Sheet& sheet, const QString& path, const ExportOptions& options);
 Status exportFigure(const Figure& figure, const QString& path, const ExportOptions& options);
+
+/// The sheet as it will be printed, for the screen. Null if the options are out of range.
+[[nodiscard]] QImage sheetImage(const Sheet& sheet, const ExportOptions& options,
+                                double pixelsPerMm);
 
 } // namespace mla::ui

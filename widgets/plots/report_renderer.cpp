@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "widgets/plots/report_renderer.h"
 
-#include <QDir>
-#include <QSaveFile>
-#include <nlohmann/json.hpp>
+#include <algorithm>
 
-#include "core/report/figure_data.h"
 #include "core/store/study.h"
 
 namespace mla::ui
@@ -13,62 +10,37 @@ namespace mla::ui
 namespace
 {
 
-const QStringList kFormats{QStringLiteral("pdf"), QStringLiteral("svg"), QStringLiteral("png")};
-
-Status checkRequest(const ReportRequest& request)
+/// The sheet of the figures `ids`, taken from `figures`.
+Result<Sheet> requestedSheet(const std::vector<Sheet>& figures, const QStringList& ids, int number,
+                             int columns)
 {
-    if (request.formats.isEmpty())
-        return usageError("no figure format given", "use pdf, svg, png");
-    for (const QString& format : request.formats)
-        if (!kFormats.contains(format))
-            return usageError("unknown figure format \"" + format.toStdString() + "\"",
-                              "use pdf, svg, png");
-    return {};
-}
-
-Status writeManifest(const nlohmann::ordered_json& manifest, const QString& path)
-{
-    const std::string text = manifest.dump(2) + "\n";
-    QSaveFile file(path);
-    if (!file.open(QIODevice::WriteOnly) || file.write(text.c_str()) < 0 || !file.commit())
-        return computeFailed("cannot write: " + file.errorString().toStdString(),
-                             path.toStdString());
-    return {};
+    std::vector<Figure> panels;
+    for (const QString& id : ids) {
+        const auto found = std::ranges::find(figures, id.toStdString(), &Sheet::id);
+        if (found == figures.end())
+            return usageError("the study has no figure '" + id.toStdString() + "'",
+                              "manifest.json of a report lists the figures' ids");
+        panels.push_back(found->panels.front());
+    }
+    return composedSheet("sheet-" + std::to_string(number), std::move(panels), columns);
 }
 
 } // namespace
 
 Result<QStringList> renderReport(const ReportRequest& request)
 {
-    MLA_CHECK(checkRequest(request));
     MLA_TRY(study, loadStudy(request.study.toStdString()));
-    QDir directory(request.directory);
-    if (!directory.mkpath(QStringLiteral(".")))
-        return computeFailed("cannot create the directory", request.directory.toStdString());
-    QStringList written;
-    nlohmann::ordered_json figures = nlohmann::ordered_json::array();
-    for (const Figure& figure : allFigures(study)) {
-        nlohmann::ordered_json files = nlohmann::ordered_json::array();
-        for (const QString& format : request.formats) {
-            const QString name =
-                QStringLiteral("%1.%2").arg(QString::fromStdString(figure.id), format);
-            const QString path = directory.filePath(name);
-            MLA_CHECK(exportFigure(figure, path, request.options));
-            written << path;
-            files.push_back(name.toStdString());
-        }
-        figures.push_back({{"id", figure.id},
-                           {"title", figure.title},
-                           {"caption", figure.caption},
-                           {"files", files},
-                           {"width_mm", request.options.widthMm},
-                           {"height_mm", request.options.heightMm}});
+    ReportContent content = wholeReport(study, request.study);
+    const std::vector<Sheet> figures = content.sheets;
+    for (const QStringList& ids : request.sheets) {
+        const int number = static_cast<int>(content.sheets.size() - figures.size()) + 1;
+        MLA_TRY(sheet, requestedSheet(figures, ids, number, request.sheetColumns));
+        content.sheets.push_back(std::move(sheet));
     }
-    const QString manifest = directory.filePath(QStringLiteral("manifest.json"));
-    MLA_CHECK(writeManifest(
-        {{"study", QFileInfo(request.study).fileName().toStdString()}, {"figures", figures}},
-        manifest));
-    return written << manifest;
+    MLA_TRY(writer, ReportWriter::create(std::move(content), request.options));
+    while (!writer.finished())
+        MLA_CHECK(writer.next());
+    return writer.written();
 }
 
 void chooseHeadlessPlatform()

@@ -83,6 +83,7 @@ private slots:
     void textIsThere();
     void everyKindOfFigureIsDrawn();
     void longCurvesStaySmall();
+    void sheetHoldsItsPanels();
     void refusesWhatItCannotWrite();
     void keepsTheOldFileOnFailure();
 
@@ -218,6 +219,40 @@ void TestFigureExport::longCurvesStaySmall()
     QVERIFY(exportFigure(figure, path("long.svg"), {}));
     QVERIFY2(QFileInfo(path("long.svg")).size() < 500'000,
              qPrintable(QString::number(QFileInfo(path("long.svg")).size())));
+}
+
+/// Three panels in two columns: two rows of 60 mm with 3 mm between, 178 mm wide.
+void TestFigureExport::sheetHoldsItsPanels()
+{
+    Figure second = sample();
+    second.id = "second";
+    second.caption = "Falls to 0.3.";
+    Figure first = sample();
+    first.caption = "Falls to 0.1.";
+    const Sheet sheet = composedSheet("three", {first, second, first}, 2);
+    QCOMPARE(sheet.caption, std::string("(a) Falls to 0.1. (b) Falls to 0.3. (c) Falls to 0.1."));
+    ExportOptions options;
+    options.widthMm = 178;
+    QCOMPARE(sheetSizeMm(sheet, options), QSizeF(178, 123));
+    QVERIFY(exportSheet(sheet, path("sheet.pdf"), options));
+    constexpr double pt = 72 / 25.4;
+    QVERIFY(std::abs(mediaBox(path("sheet.pdf")).width() - 178 * pt) < 0.6);
+    QVERIFY(std::abs(mediaBox(path("sheet.pdf")).height() - 123 * pt) < 0.6);
+    const QImage image = sheetImage(sheet, options, 10);
+    QCOMPARE(image.size(), QSize(1780, 1230));
+    for (const QRect& panel :
+         {QRect(0, 0, 875, 600), QRect(905, 0, 875, 600), QRect(0, 630, 875, 600)}) {
+        QVERIFY(inked(image, panel) > 0.005);
+        // The mark stands in the upper left corner: 8 pt bold is about 3 mm high.
+        QVERIFY(inked(image, QRect(panel.topLeft(), QSize(60, 45))) > 0.02);
+    }
+    QCOMPARE(inked(image, QRect(905, 630, 875, 600)), 0.0); // no fourth panel
+    QCOMPARE(inked(image, QRect(876, 0, 28, 1230)), 0.0);   // the gap
+    ExportOptions high;
+    high.heightMm = 600;
+    const Status refused = exportSheet(sheet, path("high.pdf"), high);
+    QVERIFY(!refused && refused.error().code == ErrorCode::Usage);
+    QVERIFY(!exportSheet({}, path("none.pdf"), {}));
 }
 
 void TestFigureExport::refusesWhatItCannotWrite()
