@@ -137,6 +137,43 @@ Details acceptanceDetails(const AcceptanceRecord& record)
     return details;
 }
 
+QString checkText(const ExportCheckRecord& check)
+{
+    if (!check.tried())
+        return QCoreApplication::translate("Details", "not tried: %1").arg(text(check.remark));
+    QString shown = QCoreApplication::translate(
+                        "Details", "logits within %1 of their spread of %2, %3 of %4 greedy "
+                                   "tokens equal (%5)")
+                        .arg(check.logitDifference, 0, 'g', 2)
+                        .arg(text(check.reference))
+                        .arg(check.equalTokens)
+                        .arg(check.greedyTokens)
+                        .arg(text(check.software));
+    if (!check.remark.empty())
+        shown += QStringLiteral("; ") + text(check.remark);
+    return shown;
+}
+
+Details exportRecordDetails(const ExportRecord& record)
+{
+    Details details;
+    add(details, QT_TRANSLATE_NOOP("Details", "Export"), text(record.id));
+    add(details, QT_TRANSLATE_NOOP("Details", "Draft"), text(record.run));
+    add(details, QT_TRANSLATE_NOOP("Details", "Layout"), text(record.layout));
+    add(details, QT_TRANSLATE_NOOP("Details", "Number format"), text(record.dtype));
+    add(details, QT_TRANSLATE_NOOP("Details", "Directory"), text(record.path));
+    add(details, QT_TRANSLATE_NOOP("Details", "Weights"), bytesText(record.weightBytes));
+    for (const ExportCheckRecord& check : record.checks)
+        details.push_back({translated("Check in %1").arg(text(check.stack)), checkText(check)});
+    for (const std::string& kept : record.keeps)
+        add(details, QT_TRANSLATE_NOOP("Details", "Keeps"), text(kept));
+    for (const std::string& lost : record.loses)
+        add(details, QT_TRANSLATE_NOOP("Details", "Loses"), text(lost));
+    add(details, QT_TRANSLATE_NOOP("Details", "Software"), text(record.software));
+    add(details, QT_TRANSLATE_NOOP("Details", "Created"), text(record.created));
+    return details;
+}
+
 template <typename Record>
 const Record* find(const std::vector<Record>& records, const QString& id)
 {
@@ -167,6 +204,10 @@ std::vector<Detail> detailsOf(const StudyData& study, const StudyItem& item)
     case StudyItem::Kind::Acceptance:
         if (const auto* record = find(study.acceptance, item.id))
             return acceptanceDetails(*record);
+        break;
+    case StudyItem::Kind::Export:
+        if (const auto* record = find(study.exports, item.id))
+            return exportRecordDetails(*record);
         break;
     case StudyItem::Kind::Group:
         break;

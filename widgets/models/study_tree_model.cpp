@@ -122,6 +122,26 @@ void addAcceptance(Node& root, const StudyData& study)
     }
 }
 
+QString exportSummary(const ExportRecord& record)
+{
+    if (record.checks.empty())
+        return StudyTreeModel::tr("not verified");
+    QStringList stacks;
+    for (const ExportCheckRecord& check : record.checks)
+        if (check.tried())
+            stacks << (check.passed ? text(check.stack)
+                                    : StudyTreeModel::tr("%1 differs").arg(text(check.stack)));
+    return StudyTreeModel::tr("checked in %1").arg(stacks.join(QStringLiteral(", ")));
+}
+
+void addExports(Node& root, const StudyData& study)
+{
+    Node* group = root.add({}, StudyTreeModel::tr("Exports"));
+    for (const ExportRecord& record : study.exports)
+        group->add({Kind::Export, text(record.id)}, shortName(study, record.id),
+                   exportSummary(record));
+}
+
 } // namespace
 
 StudyTreeModel::StudyTreeModel(QObject* parent)
@@ -139,6 +159,7 @@ void StudyTreeModel::setStudy(const StudyData& study)
     addRuns(*m_root, study);
     addCalibrations(*m_root, study);
     addAcceptance(*m_root, study);
+    addExports(*m_root, study);
     endResetModel();
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // A study as a tree: checkpoints; conversions with the refinements made of them; calibrations;
-// acceptance measurements by run.
+// acceptance measurements by run; exported drafts.
 #pragma once
 
 #include <memory>
@@ -15,7 +15,7 @@ namespace mla::ui
 
 /// What a row of the tree stands for.
 struct StudyItem {
-    enum class Kind { Group, Checkpoint, Run, Calibration, AcceptanceRun, Acceptance };
+    enum class Kind { Group, Checkpoint, Run, Calibration, AcceptanceRun, Acceptance, Export };
     Kind kind = Kind::Group;
     QString id; ///< of the record; of the run for AcceptanceRun
 };
