@@ -30,30 +30,53 @@ StudyJobs::StudyJobs(StudyRunner run, QObject* parent) : QObject(parent), m_run(
 
 JobId StudyJobs::start(const StudyPlan& plan)
 {
-    const auto work = [run = m_run, plan](JobContext& context) -> Status {
+    JobTask task;
+    task.title = titleOf(plan);
+    task.study = plan.study;
+    task.folder = plan.study.parent_path();
+    task.work = [run = m_run, plan](JobContext& context) -> Status {
         MLA_CHECK(run(context, plan));
         return {};
     };
-    const JobId job = m_runner.enqueue({titleOf(plan), work});
-    m_plans[job] = plan;
+    return enqueue(task, plan);
+}
+
+JobId StudyJobs::start(const JobTask& task)
+{
+    return enqueue(task, std::nullopt);
+}
+
+JobId StudyJobs::enqueue(const JobTask& task, const std::optional<StudyPlan>& plan)
+{
+    const JobId job = m_runner.enqueue({task.title, task.work});
+    m_known[job] = {task, plan};
     emit queued(job);
     return job;
 }
 
 JobId StudyJobs::resume(JobId ended)
 {
-    const StudyPlan* plan = this->plan(ended);
-    if (!plan)
+    const auto found = m_known.find(ended);
+    if (found == m_known.end())
         return 0;
-    StudyPlan again = *plan;
+    const Known known = found->second;
+    if (!known.plan)
+        return start(known.task);
+    StudyPlan again = *known.plan;
     again.resume = true;
     return start(again);
 }
 
 const StudyPlan* StudyJobs::plan(JobId job) const
 {
-    const auto found = m_plans.find(job);
-    return found == m_plans.end() ? nullptr : &found->second;
+    const auto found = m_known.find(job);
+    return found == m_known.end() || !found->second.plan ? nullptr : &*found->second.plan;
+}
+
+JobTask StudyJobs::task(JobId job) const
+{
+    const auto found = m_known.find(job);
+    return found == m_known.end() ? JobTask() : found->second.task;
 }
 
 void StudyJobs::begin(JobId job)
@@ -78,7 +101,7 @@ void StudyJobs::consume(JobId job, const std::vector<JobEvent>& events)
     emit progressed(job);
     // A stage begins when the one before it has been stored.
     if (stageBegan)
-        emit studyWritten(text(m_plans[job].study));
+        emit studyWritten(text(task(job).study));
 }
 
 void StudyJobs::end(JobId job, const JobEnd& end)
@@ -86,7 +109,10 @@ void StudyJobs::end(JobId job, const JobEnd& end)
     m_list.setEnded(job, end);
     m_live.end(job);
     m_clock.stop();
-    emit studyWritten(text(m_plans[job].study));
+    const JobTask task = this->task(job);
+    emit studyWritten(text(task.study));
+    if (end.state == JobState::Finished && task.succeeded)
+        task.succeeded();
     emit ended(job, end);
 }
 

@@ -89,7 +89,7 @@ QWidget* JobsPage::buildButtons()
     m_copy = button(tr("Copy &messages"),
                     [this] { QGuiApplication::clipboard()->setText(m_jobs.logOf(current())); });
     m_reveal = button(tr("Show &files"), [this] { emit revealRequested(current()); });
-    m_reveal->setToolTip(tr("Open the folder of the job's study"));
+    m_reveal->setToolTip(tr("Open the folder of the job's results"));
     return part;
 }
 
