@@ -71,10 +71,10 @@ void askForStudyFile(QWidget* parent, const QString& start,
     dialog->open();
 }
 
-void askForFigureFolder(QWidget* parent, const QString& start,
+void askForReportFolder(QWidget* parent, const QString& start,
                         const std::function<void(const QString&)>& chosen)
 {
-    auto* dialog = new QFileDialog(parent, translated("Folder for the figures (PDF, SVG and PNG)"),
+    auto* dialog = new QFileDialog(parent, translated("Folder for the report"),
                                    QFileInfo(start).absolutePath());
     dialog->setAttribute(Qt::WA_DeleteOnClose);
     dialog->setFileMode(QFileDialog::Directory);

@@ -16,7 +16,7 @@ void showAbout(QWidget* parent);
 /// `start`: a file of the study's folder, which shows first.
 void askForStudyFile(QWidget* parent, const QString& start,
                      const std::function<void(const QString&)>& chosen);
-void askForFigureFolder(QWidget* parent, const QString& start,
+void askForReportFolder(QWidget* parent, const QString& start,
                         const std::function<void(const QString&)>& chosen);
 
 } // namespace mla::ui

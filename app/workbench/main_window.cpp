@@ -23,8 +23,10 @@
 #include "widgets/common/theme.h"
 #include "widgets/pages/acceptance_page.h"
 #include "widgets/pages/checkpoint_page.h"
+#include "widgets/pages/compare_page.h"
 #include "widgets/pages/jobs_page.h"
 #include "widgets/pages/refinement_page.h"
+#include "widgets/pages/report_page.h"
 #include "widgets/pages/rope_page.h"
 #include "widgets/pages/spectra_page.h"
 #include "widgets/pages/study_page.h"
@@ -40,7 +42,7 @@ const auto resumeOffer = QStringLiteral("resume"); // topic of notices
 
 Services coreServices()
 {
-    return {readStudy, inspectModel, measureTensors, runStudy};
+    return {readStudy, inspectModel, measureTensors, runStudy, describeEveryLayout, exportDraft};
 }
 
 MainWindow::MainWindow(Services services, QWidget* parent)
@@ -59,6 +61,8 @@ MainWindow::MainWindow(Services services, QWidget* parent)
     setCentralWidget(content);
     addToolBar(m_selectionBar);
 
+    m_draftExport = new DraftExport({m_document, m_selection, m_jobs, *m_messages},
+                                    m_services.describeDraft, m_services.exportDraft, this);
     buildFileMenu();
     buildPages();
     buildRunMenu();
@@ -105,6 +109,11 @@ void MainWindow::buildPages()
             new RopePage(m_document, m_selection, this));
     addPage(QStringLiteral("acceptance"), tr("Acceptance"),
             new AcceptancePage(m_document, m_selection, this));
+    addPage(QStringLiteral("compare"), tr("Compare"),
+            new ComparePage(m_document, m_selection, this));
+    m_reportPage = new ReportPage(m_document, m_selection, this);
+    addPage(QStringLiteral("report"), tr("Report"), m_reportPage);
+    connect(m_reportPage, &ReportPage::exportRequested, this, &MainWindow::exportReport);
     m_jobsPage = new JobsPage(m_jobs.list(), this);
     m_jobsPage->addStartAction(m_newRun);
     m_docks->addPage(QStringLiteral("jobs"), tr("Jobs"), m_jobsPage, DockPlace::Bottom);
@@ -132,8 +141,9 @@ void MainWindow::buildFileMenu()
     m_closeStudy =
         addAction(menu, tr("&Close study"), QKeySequence::Close, [this] { m_document.close(); });
     menu->addSeparator();
-    m_export = addAction(menu, tr("&Export all figures…"), Qt::CTRL | Qt::Key_E,
-                         [this] { exportAllFigures(); });
+    menu->addAction(m_draftExport->action());
+    m_export =
+        addAction(menu, tr("&Export report…"), Qt::CTRL | Qt::Key_E, [this] { exportReport(); });
     menu->addSeparator();
     addAction(menu, tr("&Quit"), QKeySequence::Quit, [this] { close(); });
 }
@@ -203,10 +213,10 @@ void MainWindow::connectDocument()
             [this](const Error& error) { fail(tr("The study could not be read again"), error); });
     connect(&m_document, &StudyDocument::unfinishedFound, this, &MainWindow::offerResume);
     connect(&m_batch, &FigureBatch::progressed, this, [this](int done, int total) {
-        statusBar()->showMessage(tr("Writing figures: %1 of %2").arg(done).arg(total));
+        statusBar()->showMessage(tr("Writing the report: %1 of %2 files").arg(done).arg(total));
     });
     connect(&m_batch, &FigureBatch::failed, this,
-            [this](const Error& error) { fail(tr("Figures were not all written"), error); });
+            [this](const Error& error) { fail(tr("The report was not written whole"), error); });
     connect(&m_batch, &FigureBatch::finished, this, [this](const QStringList& files) {
         statusBar()->clearMessage();
         const QString folder = files.isEmpty() ? QString() : QFileInfo(files.first()).path();
@@ -293,10 +303,10 @@ void MainWindow::showEnd(JobId job, const JobEnd& end)
 {
     showJobState();
     const StudyPlan* plan = m_jobs.plan(job);
-    const QString name = plan ? text(plan->study.stem()) : QString();
+    const QString name = plan ? text(plan->study.stem()) : m_jobs.task(job).title;
     if (end.error)
-        fail(tr("The run of %1 failed").arg(name), *end.error);
-    else if (end.state == JobState::Cancelled && !m_closing)
+        fail((plan ? tr("The run of %1 failed") : tr("%1 failed")).arg(name), *end.error);
+    else if (plan && end.state == JobState::Cancelled && !m_closing)
         m_messages->post({Notice::Severity::Info,
                           tr("The run of %1 was cancelled. What was finished is kept.").arg(name),
                           {},
@@ -309,22 +319,16 @@ void MainWindow::showEnd(JobId job, const JobEnd& end)
 
 void MainWindow::revealFiles(JobId job)
 {
-    if (const StudyPlan* plan = m_jobs.plan(job))
-        QDesktopServices::openUrl(QUrl::fromLocalFile(text(plan->study.parent_path())));
+    QDesktopServices::openUrl(QUrl::fromLocalFile(text(m_jobs.task(job).folder)));
 }
 
-void MainWindow::exportAllFigures()
+void MainWindow::exportReport()
 {
-    askForFigureFolder(this, m_document.path(), [this](const QString& directory) {
-        writeFigures(directory,
-                     {QStringLiteral("pdf"), QStringLiteral("svg"), QStringLiteral("png")});
+    askForReportFolder(this, m_document.path(), [this](const QString& directory) {
+        ReportOptions options = m_reportPage->options();
+        options.directory = directory;
+        m_batch.start(m_reportPage->content(), std::move(options));
     });
-}
-
-void MainWindow::writeFigures(const QString& directory, const QStringList& formats)
-{
-    if (!m_batch.busy())
-        m_batch.start(allFigures(m_document.study()), directory, formats, {});
 }
 
 void MainWindow::showTitle()

@@ -4,6 +4,7 @@
 
 #include <QMainWindow>
 
+#include "app/workbench/draft_export.h"
 #include "widgets/common/message_bar.h"
 #include "widgets/dialogs/new_run_dialog.h"
 #include "widgets/jobs/study_jobs.h"
@@ -23,6 +24,7 @@ class DockArea;
 class JobsPage;
 class Page;
 class RecentFiles;
+class ReportPage;
 class SelectionBar;
 class StudyPage;
 
@@ -32,6 +34,8 @@ struct Services {
     ModelInspector inspect;
     TensorMeter measureTensors;
     StudyRunner runStudy;
+    DraftDescriber describeDraft;
+    DraftExporter exportDraft;
 };
 [[nodiscard]] Services coreServices();
 
@@ -52,7 +56,7 @@ public:
 public slots:
     void newRun();
     void askForStudy();
-    void exportAllFigures();
+    void exportReport();
 
 protected:
     void closeEvent(QCloseEvent* event) override;
@@ -78,7 +82,6 @@ private:
     void showJobState();
     void showEnd(JobId job, const JobEnd& end);
     void revealFiles(JobId job);
-    void writeFigures(const QString& directory, const QStringList& formats);
     void showTitle();
     void fail(const QString& title, const Error& error);
     void saveSession();
@@ -95,12 +98,14 @@ private:
     StudyPage* m_studyPage = nullptr;
     CheckpointPage* m_checkpointPage = nullptr;
     Page* m_refinementPage = nullptr;
+    ReportPage* m_reportPage = nullptr;
     JobsPage* m_jobsPage = nullptr;
     QAction *m_newRun = nullptr, *m_open = nullptr, *m_export = nullptr, *m_cancel = nullptr,
             *m_reload = nullptr, *m_closeStudy = nullptr;
     QLabel* m_status = nullptr;
     QProgressBar* m_loading = nullptr;
     bool m_closing = false;
+    DraftExport* m_draftExport = nullptr;
     StudyJobs m_jobs; ///< last: its thread is joined while the rest is still there
 };
 

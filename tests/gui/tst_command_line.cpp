@@ -58,10 +58,25 @@ void CommandLineTest::parses()
     QVERIFY(report.ok());
     QCOMPARE(report->task, CommandLine::Task::Report);
     QCOMPARE(report->report.study, QStringLiteral("a.h5"));
-    QCOMPARE(report->report.directory, QStringLiteral("out"));
-    QCOMPARE(report->report.formats, QStringList({"pdf", "svg"}));
-    QCOMPARE(parseCommandLine({"--report", "a.h5", "-o", "out"})->report.formats,
-             QStringList({"pdf", "svg", "png"}));
+    QCOMPARE(report->report.options.directory, QStringLiteral("out"));
+    QCOMPARE(report->report.options.formats, QStringList({"pdf", "svg"}));
+    const ReportRequest all = parseCommandLine({"--report", "a.h5", "-o", "out"})->report;
+    QCOMPARE(all.options.formats, QStringList({"pdf", "svg", "png"}));
+    QCOMPARE(all.options.tableFormats, QStringList({"csv", "latex", "md"}));
+    const ReportRequest set =
+        parseCommandLine({"--report",  "a.h5", "-o",       "out", "--width", "178",
+                          "--height",  "45.5", "--font",   "7",   "--line",  "0.5",
+                          "--dpi",     "600",  "--sheet",  "a,b", "--sheet", "c,d",
+                          "--columns", "3",    "--tables", "none"})
+            ->report;
+    QCOMPARE(set.options.figure.widthMm, 178.0);
+    QCOMPARE(set.options.figure.heightMm, 45.5);
+    QCOMPARE(set.options.figure.fontPt, 7.0);
+    QCOMPARE(set.options.figure.linePt, 0.5);
+    QCOMPARE(set.options.figure.dpi, 600);
+    QCOMPARE(set.sheets, (QList<QStringList>{{"a", "b"}, {"c", "d"}}));
+    QCOMPARE(set.sheetColumns, 3);
+    QVERIFY(set.options.tableFormats.isEmpty());
 }
 
 void CommandLineTest::refuses_data()
@@ -73,6 +88,12 @@ void CommandLineTest::refuses_data()
     QTest::newRow("report without folder") << QStringList{"--report", "a.h5"} << "-o";
     QTest::newRow("unknown format")
         << QStringList{"--report", "a.h5", "-o", "x", "--format", "gif"} << "gif";
+    const QStringList report = {"--report", "a.h5", "-o", "x"};
+    QTest::newRow("unknown table") << report + QStringList{"--tables", "xls"} << "xls";
+    QTest::newRow("no number") << report + QStringList{"--width", "wide"} << "wide";
+    QTest::newRow("no columns") << report + QStringList{"--columns", "0"} << "--columns";
+    QTest::newRow("nothing to write")
+        << report + QStringList{"--format", "none", "--tables", "none"} << "--tables";
     QTest::newRow("folder without report") << QStringList{"-o", "x"} << "--report";
 }
 
@@ -108,6 +129,12 @@ void CommandLineTest::reportNeedsNoDisplay()
     const QStringList svg = QDir(out).entryList({"*.svg"});
     QVERIFY(svg.size() >= 5);
     QCOMPARE(QDir(out).entryList({"*.pdf"}).size(), svg.size());
+    for (const QString& figure : svg) // every figure has its numbers beside it
+        QVERIFY2(QFile::exists(out + '/' + QFileInfo(figure).completeBaseName() + ".csv"),
+                 qPrintable(figure));
+    const Ended wrong = runProgram({"--report", study, "-o", out, "--sheet", "no-such-figure"});
+    QCOMPARE(wrong.code, 2);
+    QVERIFY(wrong.err.contains("no-such-figure"));
 }
 
 void CommandLineTest::errorsHaveTheirExitCodes()

@@ -143,7 +143,7 @@ void WorkbenchTest::opensAStudy()
     QTRY_VERIFY(window.document().isLoaded());
     QVERIFY(window.windowTitle().startsWith("toy.h5"));
     QCOMPARE(window.selection().run(), QStringLiteral("toy/transmla-4+2/functional"));
-    QCOMPARE(named<QTreeView>(window, "Study contents")->model()->rowCount(), 4);
+    QCOMPARE(named<QTreeView>(window, "Study contents")->model()->rowCount(), 5);
     for (const char* name :
          {"Loss of the selected layer", "Held-out loss of all layers",
           "Functional error before and after refinement", "Singular values", "Retained energy",
@@ -296,7 +296,7 @@ void WorkbenchTest::exportsAllFigures()
     window.openStudy(saveToyStudy());
     QTRY_VERIFY(window.document().isLoaded());
     QVERIFY(QDir(m_folder->path()).mkpath("figures"));
-    window.exportAllFigures();
+    window.exportReport();
     auto* dialog = window.findChild<QFileDialog*>();
     QVERIFY(dialog);
     dialog->selectFile(m_folder->filePath("figures"));
