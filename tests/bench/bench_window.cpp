@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// How the window keeps up with large studies, offscreen on this machine:
+//   frames of panning and zooming through 10 curves of 500,000 points (aim: none over 50 ms),
+//   opening a study of 10 runs of 80 layers, from the file to all pages drawn (aim: below 1 s).
+// Prints; asserts nothing. QT_QPA_PLATFORM=offscreen build/tests/bench_window
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <vector>
+
+#include <QApplication>
+#include <QSettings>
+#include <QTemporaryDir>
+#include <qcustomplot.h>
+
+#include "app/workbench/main_window.h"
+#include "core/store/study.h"
+#include "widgets/common/theme.h"
+#include "widgets/plots/plot_view.h"
+
+using namespace mla;
+using namespace mla::ui;
+
+namespace
+{
+
+double milliseconds(const std::chrono::steady_clock::time_point begun)
+{
+    return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begun)
+        .count();
+}
+
+void report(const char* what, std::vector<double> times)
+{
+    std::ranges::sort(times);
+    std::printf("%-28s %3zu frames, median %6.1f ms, worst %6.1f ms\n", what, times.size(),
+                times[times.size() / 2], times.back());
+}
+
+void benchFrames()
+{
+    constexpr int curves = 10, points = 500'000, frames = 60;
+    Figure figure;
+    figure.id = "bench";
+    figure.x.label = "Step";
+    figure.y.label = "Loss";
+    for (int c = 0; c < curves; ++c) {
+        Series series;
+        series.name = "curve " + std::to_string(c);
+        for (int i = 0; i < points; ++i) {
+            series.x.push_back(i);
+            series.y.push_back(c + std::sin(i * 0.001 * (c + 1)) + 0.3 * std::cos(i * 1.7));
+        }
+        figure.series.push_back(std::move(series));
+    }
+    PlotView view;
+    view.resize(1200, 800);
+    view.show();
+    view.setFigure(figure);
+    QApplication::processEvents();
+    QCustomPlot* plot = view.plot();
+    const QCPRange whole = plot->xAxis->range();
+    std::vector<double> pan, zoom;
+    for (int frame = 0; frame < frames; ++frame) {
+        const auto begun = std::chrono::steady_clock::now();
+        plot->xAxis->moveRange(whole.size() / 200);
+        plot->replot(QCustomPlot::rpImmediateRefresh);
+        pan.push_back(milliseconds(begun));
+    }
+    plot->xAxis->setRange(whole);
+    for (int frame = 0; frame < frames; ++frame) {
+        const auto begun = std::chrono::steady_clock::now();
+        plot->xAxis->scaleRange(0.85);
+        plot->replot(QCustomPlot::rpImmediateRefresh);
+        zoom.push_back(milliseconds(begun));
+    }
+    report("pan, 10 x 500,000 points", pan);
+    report("zoom, 10 x 500,000 points", zoom);
+}
+
+StudyData largeStudy()
+{
+    constexpr int runs = 10, layers = 80, steps = 60, values = 256, heads = 8, pairs = 64;
+    StudyData study;
+    study.checkpoints.push_back({"big", "/models/big", "f", "{}"});
+    for (int r = 0; r < runs; ++r) {
+        RunRecord run;
+        run.id = "big/run" + std::to_string(r) + (r == 0 ? "/converted" : "/functional");
+        run.variant = r == 0 ? "converted" : "functional";
+        run.parent = r == 0 ? "" : "big/run0/converted";
+        run.converter = "transmla";
+        run.checkpoint = "big";
+        run.kvLoraRank = 448;
+        run.qkRopeHeadDim = 64;
+        run.settingsJson = R"({"steps": 60})";
+        for (int l = 0; l < layers; ++l) {
+            LayerRecord layer;
+            layer.layer = LayerIndex(l);
+            LossCurve curve;
+            for (int s = 0; s <= steps; ++s) {
+                curve.step.push_back(s);
+                curve.train.push_back(std::exp(-s / 20.0));
+                curve.heldout.push_back(s % 5 ? std::nan("") : std::exp(-s / 25.0));
+                curve.learningRate.push_back(1e-3);
+            }
+            layer.loss = std::move(curve);
+            SpectrumRecord spectrum;
+            RopeRecord rope;
+            for (int v = 0; v < values; ++v) {
+                spectrum.weights.push_back(std::exp(-v / 40.0));
+                spectrum.activations.push_back(std::exp(-v / 30.0));
+            }
+            spectrum.rank = 128;
+            spectrum.retainedEnergy = 0.97;
+            rope.heads = heads;
+            rope.pairs = pairs;
+            for (int v = 0; v < heads * pairs; ++v) {
+                rope.keyEnergy.push_back(1);
+                rope.keptEnergy.push_back(0.5);
+                rope.scoreEnergy.push_back(1);
+            }
+            rope.distance = {1, 4, 16, 64};
+            rope.scoreResidual = {0.1, 0.2, 0.3, 0.4};
+            layer.spectrum = std::move(spectrum);
+            layer.rope = std::move(rope);
+            layer.before = FidelityRecord{0.5, 0.9, 0.1};
+            layer.after = FidelityRecord{0.2, 0.98, 0.05};
+            layer.complete = true;
+            run.layers.push_back(std::move(layer));
+        }
+        study.runs.push_back(std::move(run));
+    }
+    return study;
+}
+
+int benchOpening()
+{
+    const QTemporaryDir folder;
+    const QString path = folder.filePath("big.h5");
+    if (!saveStudy(path.toStdString(), largeStudy()))
+        return 1;
+    QSettings::setDefaultFormat(QSettings::IniFormat);
+    QSettings::setPath(QSettings::IniFormat, QSettings::UserScope, folder.path());
+    MainWindow window(coreServices());
+    window.show();
+    QApplication::processEvents();
+    const auto begun = std::chrono::steady_clock::now();
+    window.openStudy(path);
+    while (!window.document().isLoaded())
+        QApplication::processEvents(QEventLoop::AllEvents, 5);
+    const double read = milliseconds(begun);
+    QApplication::processEvents();
+    std::printf("open 10 runs x 80 layers      read %.0f ms, all drawn after %.0f ms\n", read,
+                milliseconds(begun));
+    return 0;
+}
+
+} // namespace
+
+int main(int argc, char** argv)
+{
+    QApplication application(argc, argv);
+    applyTheme(application, Theme::Light);
+    benchFrames();
+    return benchOpening();
+}
