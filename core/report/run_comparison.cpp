@@ -57,9 +57,19 @@ Series lossSeries(const RunRecord& run, std::optional<LayerIndex> layer)
     return series;
 }
 
-void addSeries(Figure& figure, const RunRecord& run, Series series)
+/// Of several variants of one conversion the variant says it all.
+std::string nameAmong(const Runs& runs, const RunRecord& run)
 {
-    series.name = runLabel(run);
+    const auto alike = [&](const RunRecord* other) {
+        return draftLabel(*other) == draftLabel(run) &&
+               (other == &run || other->variant != run.variant);
+    };
+    return std::ranges::all_of(runs, alike) ? run.variant : runLabel(run);
+}
+
+void addSeries(Figure& figure, const Runs& runs, const RunRecord& run, Series series)
+{
+    series.name = nameAmong(runs, run);
     series.role = run.variant;
     figure.series.push_back(std::move(series));
 }
@@ -70,9 +80,9 @@ std::vector<Column> comparedColumns(Column first, const Runs& runs, const std::s
 {
     std::vector<Column> columns = {std::move(first)};
     for (std::size_t i = 0; i < runs.size(); ++i) {
-        columns.push_back({runLabel(*runs[i]), unit, decimals});
+        columns.push_back({nameAmong(runs, *runs[i]), unit, decimals});
         if (i > 0)
-            columns.push_back({"Δ " + runLabel(*runs[i]), unit, decimals, true});
+            columns.push_back({"Δ " + nameAmong(runs, *runs[i]), unit, decimals, true});
     }
     return columns;
 }
@@ -183,8 +193,9 @@ Figure lossComparison(const Runs& runs, std::optional<LayerIndex> layer)
             continue;
         figure.caption +=
             figure.caption.empty() ? "Least held-out loss, share of the start: " : "; ";
-        figure.caption += runLabel(*run) + " " + fixedText(*std::ranges::min_element(series.y), 3);
-        addSeries(figure, *run, std::move(series));
+        figure.caption +=
+            nameAmong(runs, *run) + " " + fixedText(*std::ranges::min_element(series.y), 3);
+        addSeries(figure, runs, *run, std::move(series));
     }
     if (!figure.caption.empty())
         figure.caption += ".";
@@ -213,9 +224,9 @@ Figure retainedEnergyComparison(const Runs& runs)
             sum += energy;
         }
         figure.caption += figure.caption.empty() ? "Mean retained energy: " : "; ";
-        figure.caption +=
-            runLabel(*run) + " " + fixedText(sum / static_cast<double>(kept.size()), 2) + " %";
-        addSeries(figure, *run, std::move(series));
+        figure.caption += nameAmong(runs, *run) + " " +
+                          fixedText(sum / static_cast<double>(kept.size()), 2) + " %";
+        addSeries(figure, runs, *run, std::move(series));
     }
     if (!figure.caption.empty())
         figure.caption += ".";
@@ -262,7 +273,7 @@ Table settingsComparison(const StudyData& study, const Runs& runs, bool all)
     std::vector<std::map<std::string, std::string>> settings;
     std::set<std::string> names;
     for (const RunRecord* run : runs) {
-        table.columns.push_back({runLabel(*run), "", 0});
+        table.columns.push_back({nameAmong(runs, *run), "", 0});
         settings.push_back(settingsOf(*run));
         for (const auto& [name, value] : settings.back())
             names.insert(name);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // Two or more drafts of a study beside each other: curves, differences, settings. The first run is
-// the one that the others are compared with.
+// the one that the others are compared with. Runs are called by what tells them apart.
 #pragma once
 
 #include <vector>

@@ -58,7 +58,9 @@ QWidget* ReportPage::buildList()
     m_view->setModel(m_list);
     m_view->setAccessibleName(tr("Figures and sheets of the report"));
     m_view->setSelectionMode(QAbstractItemView::ExtendedSelection);
-    m_view->setTextElideMode(Qt::ElideRight);
+    // Titles begin alike: what tells them apart stands at their ends.
+    m_view->setTextElideMode(Qt::ElideMiddle);
+    m_view->setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
     m_view->setUniformItemSizes(true);
     auto* part = new QWidget(this);
     auto* column = new QVBoxLayout(part);
