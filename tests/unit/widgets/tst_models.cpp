@@ -112,6 +112,7 @@ void ModelsTest::studyTree()
         "  transmla-4+2/functional | ",
         "    chat, k = 4 | rate 50.0 %, length 3.00",
         "    stories, k = 4 | rate 56.3 %, length 3.25",
+        "Exports | 0",
     };
     QCOMPARE(tree(model), expected);
     model.setStudy({});
