@@ -117,7 +117,8 @@ void ModelsTest::studyTree()
     QCOMPARE(tree(model), expected);
     model.setStudy({});
     QCOMPARE(tree(model),
-             QStringList({"Checkpoints | 0", "Runs | 0", "Calibrations | 0", "Acceptance | 0"}));
+             QStringList({"Checkpoints | 0", "Runs | 0", "Calibrations | 0", "Acceptance | 0",
+                          "Exports | 0"}));
 }
 
 void ModelsTest::studyTreeFindsItems()
