@@ -6,8 +6,8 @@
 #include "app/cli/json_report.h"
 #include "app/cli/options.h"
 #include "core/base/file.h"
-#include "core/base/json.h"
 #include "core/pipeline/pipeline.h"
+#include "core/pipeline/study_plan_file.h"
 
 namespace mla::cli
 {
@@ -82,12 +82,9 @@ private:
     {
         const std::string origin = m_plan == standardInput ? "standard input" : m_plan;
         MLA_TRY(text, textOf(m_plan));
-        MLA_TRY(json, parseJson(text, origin));
-        Result<StudyPlan> plan = studyPlanFromJson(json);
-        if (!plan)
-            return badInput(plan.error().text(), origin);
-        MLA_CHECK(checkPaths(*plan, origin));
-        return plan;
+        MLA_TRY(plan, parseStudyPlan(text, origin));
+        MLA_CHECK(checkPaths(plan, origin));
+        return std::move(plan);
     }
 
     CLI::App* m_parser = nullptr;

@@ -1,13 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "widgets/models/study_document.h"
 
-#include <algorithm>
-
 #include <QFileInfo>
 
-#include <nlohmann/json.hpp>
-
-#include "core/base/file.h"
+#include "core/pipeline/study_plan_file.h"
 #include "core/store/parts.h"
 #include "core/store/study.h"
 #include "widgets/common/plain_text.h"
@@ -18,25 +14,13 @@ namespace mla::ui
 namespace
 {
 
-std::optional<StudyPlan> readPlan(const std::filesystem::path& file)
-{
-    const Result<std::string> content = readFile(file);
-    if (!content)
-        return std::nullopt;
-    const auto json = nlohmann::json::parse(*content, nullptr, false);
-    if (json.is_discarded())
-        return std::nullopt;
-    Result<StudyPlan> plan = studyPlanFromJson(json);
-    return plan ? std::optional(std::move(*plan)) : std::nullopt;
-}
-
 std::optional<UnfinishedWork> findUnfinished(const std::filesystem::path& study)
 {
     const std::filesystem::path parts = partsFolderOf(study);
     std::error_code ignored;
     if (!std::filesystem::exists(parts / "plan.json", ignored))
         return std::nullopt;
-    std::optional<StudyPlan> plan = readPlan(parts / "plan.json");
+    Result<StudyPlan> plan = readStudyPlan(parts / "plan.json");
     if (!plan)
         return std::nullopt;
     plan->resume = true;
