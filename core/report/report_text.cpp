@@ -6,6 +6,8 @@
 #include <charconv>
 #include <cmath>
 
+#include <nlohmann/json.hpp>
+
 namespace mla
 {
 
@@ -26,6 +28,19 @@ std::string print(double value, std::chars_format format, int precision)
 bool isZeroText(const std::string& text)
 {
     return text.find_first_of("123456789") == text.npos;
+}
+
+void flatten(const nlohmann::json& json, const std::string& prefix,
+             std::vector<std::pair<std::string, std::string>>& settings)
+{
+    for (const auto& [key, value] : json.items()) {
+        const std::string name = prefix.empty() ? key : prefix + "." + key;
+        if (value.is_object())
+            flatten(value, name, settings);
+        else
+            settings.emplace_back(name,
+                                  value.is_string() ? value.get<std::string>() : value.dump());
+    }
 }
 
 } // namespace
@@ -103,6 +118,17 @@ std::string fileStem(const std::string& id)
             c = '-';
     }
     return stem;
+}
+
+std::optional<std::vector<std::pair<std::string, std::string>>>
+flatSettings(const std::string& settingsJson)
+{
+    const auto json = nlohmann::json::parse(settingsJson, nullptr, false);
+    if (!json.is_object())
+        return std::nullopt;
+    std::vector<std::pair<std::string, std::string>> settings;
+    flatten(json, {}, settings);
+    return settings;
 }
 
 std::string uniqueStem(const std::string& id, std::set<std::string>& used)

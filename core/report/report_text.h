@@ -5,6 +5,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/store/records.h"
@@ -31,6 +32,11 @@ namespace mla
 [[nodiscard]] std::string fileStem(const std::string& id);
 /// The same, with a number behind it if `used` has it already; `used` then has the answer.
 [[nodiscard]] std::string uniqueStem(const std::string& id, std::set<std::string>& used);
+
+/// Settings as names and values, nested keys joined by dots: {"refine.steps", "60"}. Null if
+/// `settingsJson` is no JSON object.
+[[nodiscard]] std::optional<std::vector<std::pair<std::string, std::string>>>
+flatSettings(const std::string& settingsJson);
 
 /// Every stage, in the order in which quality is lost and regained.
 [[nodiscard]] const std::vector<std::string>& allStages();

@@ -4,11 +4,8 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
-#include <limits>
 #include <map>
 #include <set>
-
-#include <nlohmann/json.hpp>
 
 #include "core/report/acceptance_groups.h"
 #include "core/report/report_text.h"
@@ -20,14 +17,13 @@ namespace
 {
 
 constexpr double percent = 100;
-constexpr double missing = std::numeric_limits<double>::quiet_NaN();
 
 /// Held-out loss by step over its first value; empty if there is none.
 std::map<int, double> shareOfStart(const LossCurve& curve)
 {
     std::map<int, double> shares;
     const std::size_t count = std::min(curve.step.size(), curve.heldout.size());
-    double start = missing;
+    double start = 0;
     for (std::size_t i = 0; i < count; ++i) {
         const double loss = curve.heldout[i];
         if (!std::isfinite(loss))
@@ -36,7 +32,7 @@ std::map<int, double> shareOfStart(const LossCurve& curve)
             start = loss;
         shares[curve.step[i]] = loss / start;
     }
-    return std::isfinite(start) && start > 0 ? shares : std::map<int, double>();
+    return start > 0 ? shares : std::map<int, double>();
 }
 
 /// The mean at each step over the layers that were measured there.
@@ -67,10 +63,14 @@ std::string nameAmong(const Runs& runs, const RunRecord& run)
     return std::ranges::all_of(runs, alike) ? run.variant : runLabel(run);
 }
 
-void addSeries(Figure& figure, const Runs& runs, const RunRecord& run, Series series)
+/// A run's curve, and its number in the caption behind `introduction`.
+void addSeries(Figure& figure, const Runs& runs, const RunRecord& run, Series series,
+               const std::string& introduction, const std::string& number)
 {
     series.name = nameAmong(runs, run);
     series.role = run.variant;
+    figure.caption += figure.series.empty() ? introduction : "; ";
+    figure.caption += series.name + " " + number;
     figure.series.push_back(std::move(series));
 }
 
@@ -129,37 +129,15 @@ void addAcceptance(Table& table, const StudyData& study, const Runs& runs)
     }
 }
 
-/// {"refine.steps": "60", ...}: nested keys joined by dots.
-void flatten(const nlohmann::json& json, const std::string& prefix,
-             std::map<std::string, std::string>& values)
-{
-    for (const auto& [key, value] : json.items()) {
-        const std::string name = prefix.empty() ? key : prefix + "." + key;
-        if (value.is_object())
-            flatten(value, name, values);
-        else
-            values[name] = value.is_string() ? value.get<std::string>() : value.dump();
-    }
-}
-
-std::map<std::string, std::string> settingsOf(const RunRecord& run)
-{
-    std::map<std::string, std::string> values;
-    const auto json = nlohmann::json::parse(run.settingsJson, nullptr, false);
-    if (json.is_object())
-        flatten(json, {}, values);
-    return values;
-}
-
 std::string fingerprintOf(const StudyData& study, const std::string& checkpoint)
 {
     const auto found = std::ranges::find(study.checkpoints, checkpoint, &CheckpointRecord::id);
     return found == study.checkpoints.end() ? std::string() : found->fingerprint;
 }
 
-using Provenance = std::vector<std::pair<std::string, std::string>>;
+using Settings = std::vector<std::pair<std::string, std::string>>;
 
-Provenance provenanceOf(const StudyData& study, const RunRecord& run)
+Settings provenanceOf(const StudyData& study, const RunRecord& run)
 {
     return {{"run", run.id},
             {"variant", run.variant},
@@ -191,11 +169,9 @@ Figure lossComparison(const Runs& runs, std::optional<LayerIndex> layer)
         Series series = lossSeries(*run, layer);
         if (series.x.empty())
             continue;
-        figure.caption +=
-            figure.caption.empty() ? "Least held-out loss, share of the start: " : "; ";
-        figure.caption +=
-            nameAmong(runs, *run) + " " + fixedText(*std::ranges::min_element(series.y), 3);
-        addSeries(figure, runs, *run, std::move(series));
+        const std::string least = fixedText(*std::ranges::min_element(series.y), 3);
+        addSeries(figure, runs, *run, std::move(series),
+                  "Least held-out loss, share of the start: ", least);
     }
     if (!figure.caption.empty())
         figure.caption += ".";
@@ -223,10 +199,8 @@ Figure retainedEnergyComparison(const Runs& runs)
             series.y.push_back(energy);
             sum += energy;
         }
-        figure.caption += figure.caption.empty() ? "Mean retained energy: " : "; ";
-        figure.caption += nameAmong(runs, *run) + " " +
-                          fixedText(sum / static_cast<double>(kept.size()), 2) + " %";
-        addSeries(figure, runs, *run, std::move(series));
+        addSeries(figure, runs, *run, std::move(series), "Mean retained energy: ",
+                  fixedText(sum / static_cast<double>(kept.size()), 2) + " %");
     }
     if (!figure.caption.empty())
         figure.caption += ".";
@@ -274,9 +248,11 @@ Table settingsComparison(const StudyData& study, const Runs& runs, bool all)
     std::set<std::string> names;
     for (const RunRecord* run : runs) {
         table.columns.push_back({nameAmong(runs, *run), "", 0});
-        settings.push_back(settingsOf(*run));
-        for (const auto& [name, value] : settings.back())
+        auto& values = settings.emplace_back();
+        for (auto& [name, value] : flatSettings(run->settingsJson).value_or(Settings())) {
             names.insert(name);
+            values[name] = std::move(value);
+        }
     }
     const auto add = [&](const std::string& name, const std::vector<std::string>& values) {
         const bool differs =
@@ -288,12 +264,12 @@ Table settingsComparison(const StudyData& study, const Runs& runs, bool all)
             row.push_back(value.empty() ? Cell() : Cell(value));
         table.rows.push_back(std::move(row));
     };
-    std::vector<Provenance> provenance;
+    std::vector<Settings> provenance;
     for (const RunRecord* run : runs)
         provenance.push_back(provenanceOf(study, *run));
     for (std::size_t row = 0; !provenance.empty() && row < provenance.front().size(); ++row) {
         std::vector<std::string> values;
-        for (const Provenance& of : provenance)
+        for (const Settings& of : provenance)
             values.push_back(of[row].second);
         add(provenance.front()[row].first, values);
     }

@@ -5,8 +5,6 @@
 
 #include <QCoreApplication>
 
-#include <nlohmann/json.hpp>
-
 #include "core/report/report_text.h"
 #include "widgets/common/format.h"
 #include "widgets/common/plain_text.h"
@@ -32,26 +30,14 @@ void add(Details& details, const char* name, const QString& value)
         details.push_back({translated(name), value});
 }
 
-/// One row per setting, nested keys joined by dots.
-void addJson(Details& details, const QString& prefix, const nlohmann::json& json)
-{
-    for (const auto& [key, value] : json.items()) {
-        const QString name = prefix.isEmpty() ? text(key) : prefix + QLatin1Char('.') + text(key);
-        if (value.is_object())
-            addJson(details, name, value);
-        else
-            details.push_back(
-                {name, text(value.is_string() ? value.get<std::string>() : value.dump())});
-    }
-}
-
+/// One row per setting.
 void addSettings(Details& details, const std::string& settings)
 {
-    const auto json = nlohmann::json::parse(settings, nullptr, false);
-    if (json.is_object())
-        addJson(details, {}, json);
-    else
-        add(details, QT_TRANSLATE_NOOP("Details", "Settings"), text(settings));
+    const auto values = flatSettings(settings);
+    if (!values)
+        return add(details, QT_TRANSLATE_NOOP("Details", "Settings"), text(settings));
+    for (const auto& [name, value] : *values)
+        details.push_back({text(name), text(value)});
 }
 
 Details checkpointDetails(const CheckpointRecord& checkpoint)
