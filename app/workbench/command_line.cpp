@@ -53,10 +53,11 @@ Result<CommandLine> reportTask(const QCommandLineParser& parser)
     options.tableFormats = listOf(parser, QStringLiteral("tables"));
     if (options.directory.isEmpty())
         return usage(QStringLiteral("--report needs -o DIR"));
-    MLA_CHECK(checkNames(QStringLiteral("format"), options.formats,
-                         {QStringLiteral("pdf"), QStringLiteral("svg"), QStringLiteral("png")}));
-    MLA_CHECK(checkNames(QStringLiteral("tables"), options.tableFormats,
-                         {QStringLiteral("csv"), QStringLiteral("latex"), QStringLiteral("md")}));
+    MLA_CHECK(checkNames(QStringLiteral("format"), options.formats, figureFormats()));
+    QStringList tables;
+    for (const TableFormat& format : tableFormats())
+        tables << QString::fromStdString(format.name);
+    MLA_CHECK(checkNames(QStringLiteral("tables"), options.tableFormats, tables));
     if (options.formats.isEmpty() && options.tableFormats.isEmpty())
         return usage(QStringLiteral("--format and --tables together name no format"));
     double dpi = options.figure.dpi, columns = line.report.sheetColumns;

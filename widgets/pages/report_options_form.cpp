@@ -65,8 +65,11 @@ ReportOptionsForm::ReportOptionsForm(QWidget* parent)
     addRow(tr("Font, lines"), {m_font, m_line});
     addRow(tr("PNG"), {m_dpi});
     form->addRow(QString(), m_titles);
-    addFormats(tr("Figures"), {"pdf", "svg", "png"}, m_formats, form);
-    addFormats(tr("Tables"), {"csv", "latex", "md"}, m_tables, form);
+    addFormats(tr("Figures"), figureFormats(), m_formats, form);
+    QStringList tables;
+    for (const TableFormat& format : tableFormats())
+        tables << text(format.name);
+    addFormats(tr("Tables"), tables, m_tables, form);
     restore();
     connect(m_preset, &QComboBox::activated, this, &ReportOptionsForm::usePreset);
     connect(m_dpi, &QSpinBox::valueChanged, this, &ReportOptionsForm::note);

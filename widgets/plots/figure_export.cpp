@@ -37,8 +37,12 @@ std::string utf8(const QString& text)
 std::string panelMark(int index)
 {
     constexpr int letters = 26;
-    return index < letters ? std::string("(") + static_cast<char>('a' + index) + ")"
-                           : "(" + std::to_string(index + 1) + ")";
+    std::string mark = "(";
+    if (index < letters)
+        mark += static_cast<char>('a' + index);
+    else
+        mark += std::to_string(index + 1);
+    return mark += ')';
 }
 
 int unitsOf(double mm)
@@ -199,6 +203,13 @@ Status checkOptions(const Sheet& sheet, const ExportOptions& options)
 }
 
 } // namespace
+
+const QStringList& figureFormats()
+{
+    static const QStringList formats{QStringLiteral("pdf"), QStringLiteral("svg"),
+                                     QStringLiteral("png")};
+    return formats;
+}
 
 Sheet sheetOf(const Figure& figure)
 {

@@ -9,6 +9,7 @@
 #include <QImage>
 #include <QSizeF>
 #include <QString>
+#include <QStringList>
 
 #include "core/base/result.h"
 #include "core/report/figure_data.h"
@@ -23,6 +24,9 @@ struct ExportOptions {
     int dpi = 300;       ///< PNG only
     bool showTitle = true;
 };
+
+/// pdf, svg, png: the endings that exportFigure() knows.
+[[nodiscard]] const QStringList& figureFormats();
 
 /// One picture of one or more figures; with more, each is a panel marked (a), (b), ...
 struct Sheet {

@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "widgets/plots/report_writer.h"
 
-#include <algorithm>
-
 #include <QDir>
 #include <QFileInfo>
-#include <QSaveFile>
 #include <nlohmann/json.hpp>
 
+#include "core/base/file.h"
 #include "core/report/report_text.h"
 #include "widgets/common/plain_text.h"
 
@@ -16,30 +14,18 @@ namespace mla::ui
 namespace
 {
 
-const QStringList kFormats{QStringLiteral("pdf"), QStringLiteral("svg"), QStringLiteral("png")};
-
 Status checkFormats(const ReportOptions& options)
 {
     if (options.formats.isEmpty() && options.tableFormats.isEmpty())
         return usageError("no format given", "figures: pdf, svg, png; tables: csv, latex, md");
     for (const QString& format : options.formats)
-        if (!kFormats.contains(format))
+        if (!figureFormats().contains(format))
             return usageError("unknown figure format \"" + format.toStdString() + "\"",
                               "use pdf, svg, png");
     for (const QString& format : options.tableFormats)
         if (!findTableFormat(format.toStdString()))
             return usageError("unknown table format \"" + format.toStdString() + "\"",
                               "use csv, latex, md");
-    return {};
-}
-
-Status writeText(const std::string& text, const QString& path)
-{
-    QSaveFile file(path);
-    const auto size = static_cast<qint64>(text.size());
-    if (!file.open(QIODevice::WriteOnly) || file.write(text.data(), size) != size || !file.commit())
-        return computeFailed("cannot write: " + file.errorString().toStdString(),
-                             path.toStdString());
     return {};
 }
 
@@ -64,26 +50,26 @@ Result<ReportWriter> ReportWriter::create(ReportContent content, ReportOptions o
 ReportWriter::ReportWriter(ReportContent content, ReportOptions options)
     : m_content(std::move(content)), m_options(std::move(options))
 {
-    std::set<std::string> twins;
+    std::set<std::string> sheetStems, tableStems, twins; // a twin is named like its figure
     for (std::size_t i = 0; i < m_content.sheets.size(); ++i) {
         const Sheet& sheet = m_content.sheets[i];
-        const std::string stem = uniqueStem(sheet.id, m_stems);
+        const std::string stem = uniqueStem(sheet.id, sheetStems);
         for (const QString& format : std::as_const(m_options.formats))
             m_files.push_back(
                 {File::Kind::Sheet, i, text(stem) + QLatin1Char('.') + format, format});
     }
-    m_stems.clear(); // a twin is named like its figure
     for (const Sheet& sheet : m_content.sheets)
         for (const Figure& figure : sheet.panels)
             if (twins.insert(figure.id).second)
-                planTable(figureTable(figure), figure.id);
+                planTable(figureTable(figure), figure.id, tableStems);
     for (const Table& table : m_content.tables)
-        planTable(table, {});
+        planTable(table, {}, tableStems);
 }
 
-void ReportWriter::planTable(const Table& table, const std::string& figure)
+void ReportWriter::planTable(const Table& table, const std::string& figure,
+                             std::set<std::string>& stems)
 {
-    const std::string stem = uniqueStem(table.id, m_stems);
+    const std::string stem = uniqueStem(table.id, stems);
     for (const QString& format : std::as_const(m_options.tableFormats))
         m_files.push_back({File::Kind::Table, m_tables.size(),
                            text(stem + findTableFormat(format.toStdString())->extension), format});
@@ -108,8 +94,8 @@ Status ReportWriter::write(const File& file, const QString& path) const
 {
     if (file.kind == File::Kind::Sheet)
         return exportSheet(m_content.sheets[file.index], path, m_options.figure);
-    return writeText(findTableFormat(file.format.toStdString())->render(m_tables[file.index]),
-                     path);
+    return writeFileAtomically(
+        filePath(path), findTableFormat(file.format.toStdString())->render(m_tables[file.index]));
 }
 
 Status ReportWriter::writeManifest(const QString& path) const
@@ -149,7 +135,7 @@ Status ReportWriter::writeManifest(const QString& path) const
     }
     const Json manifest = {
         {"study", m_content.study.toStdString()}, {"figures", figures}, {"tables", tables}};
-    return writeText(manifest.dump(2) + "\n", path);
+    return writeFileAtomically(filePath(path), manifest.dump(2) + "\n");
 }
 
 } // namespace mla::ui

@@ -52,7 +52,7 @@ private:
         QString name, format;
     };
     ReportWriter(ReportContent content, ReportOptions options);
-    void planTable(const Table& table, const std::string& figure);
+    void planTable(const Table& table, const std::string& figure, std::set<std::string>& stems);
     Status write(const File& file, const QString& path) const;
     Status writeManifest(const QString& path) const;
 
@@ -61,7 +61,6 @@ private:
     std::vector<Table> m_tables;       ///< the figures' twins first
     std::vector<std::string> m_twinOf; ///< figure of m_tables[i]; empty for the study's own
     std::vector<File> m_files;
-    std::set<std::string> m_stems;
     QStringList m_written;
 };
 
