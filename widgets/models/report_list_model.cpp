@@ -27,7 +27,6 @@ void ReportListModel::setFigures(const std::vector<Figure>& figures)
     m_sheets = std::move(sheets);
     m_figures = static_cast<int>(figures.size());
     endResetModel();
-    emit checksChanged();
 }
 
 Sheet ReportListModel::preview(std::vector<int> rows, int columns) const
@@ -50,7 +49,6 @@ int ReportListModel::compose(std::vector<int> rows, int columns)
     ++m_made;
     m_sheets.push_back(std::move(sheet));
     endInsertRows();
-    emit checksChanged();
     return row;
 }
 
@@ -61,7 +59,6 @@ void ReportListModel::removeSheet(int row)
     beginRemoveRows({}, row, row);
     m_sheets.erase(m_sheets.begin() + row);
     endRemoveRows();
-    emit checksChanged();
 }
 
 void ReportListModel::setAllChecked(bool checked)
@@ -73,7 +70,6 @@ void ReportListModel::setAllChecked(bool checked)
     if (!m_sheets.empty())
         emit dataChanged(index(0), index(static_cast<int>(m_sheets.size()) - 1),
                          {Qt::CheckStateRole});
-    emit checksChanged();
 }
 
 bool ReportListModel::isComposed(int row) const
@@ -126,7 +122,6 @@ bool ReportListModel::setData(const QModelIndex& index, const QVariant& value, i
     else
         m_unchecked.insert(shown->id);
     emit dataChanged(index, index, {Qt::CheckStateRole});
-    emit checksChanged();
     return true;
 }
 

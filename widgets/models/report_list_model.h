@@ -37,9 +37,6 @@ public:
     bool setData(const QModelIndex& index, const QVariant& value, int role) override;
     [[nodiscard]] Qt::ItemFlags flags(const QModelIndex& index) const override;
 
-signals:
-    void checksChanged();
-
 private:
     [[nodiscard]] bool valid(int row) const
     {

@@ -6,6 +6,7 @@
 #include <QClipboard>
 #include <QComboBox>
 #include <QEvent>
+#include <QFileInfo>
 #include <QGuiApplication>
 #include <QLabel>
 #include <QListView>
@@ -27,7 +28,6 @@ namespace
 {
 constexpr double fitted = 0; // of the zoom box
 constexpr int mostColumns = 6;
-constexpr double smallestZoom = 0.2, largestFit = 3;
 } // namespace
 
 ReportPage::ReportPage(StudyDocument& document, SelectionModel& selection, QWidget* parent)
@@ -47,7 +47,6 @@ ReportPage::ReportPage(StudyDocument& document, SelectionModel& selection, QWidg
     auto* layout = new QVBoxLayout(this);
     layout->addWidget(m_state);
     connect(m_options, &ReportOptionsForm::changed, this, &ReportPage::showSelected);
-    connect(m_list, &ReportListModel::checksChanged, this, &ReportPage::showSelected);
     connect(m_view->selectionModel(), &QItemSelectionModel::selectionChanged, this,
             &ReportPage::showSelected);
     ReportPage::refresh();
@@ -151,9 +150,8 @@ QWidget* ReportPage::buildPreview()
 
 ReportContent ReportPage::content() const
 {
-    ReportContent content = wholeReport(m_document.study(), m_document.path());
-    content.sheets = m_list->checkedSheets();
-    return content;
+    return {QFileInfo(m_document.path()).fileName(), m_list->checkedSheets(),
+            allTables(m_document.study())};
 }
 
 ReportOptions ReportPage::options() const
@@ -229,15 +227,9 @@ void ReportPage::fitZoom()
 {
     const double zoom = m_zoom->currentData().toDouble();
     if (zoom > 0)
-        return m_preview->setZoom(zoom);
-    const std::optional<Sheet> shown = shownSheet();
-    if (!shown)
-        return;
-    const QSizeF mm = sheetSizeMm(*shown, m_options->options().figure);
-    constexpr double mmPerInch = 25.4;
-    const QSizeF room = QSizeF(m_scroll->viewport()->size()) - QSizeF(4, 4);
-    const double scale = std::min(room.width() / mm.width(), room.height() / mm.height());
-    m_preview->setZoom(std::clamp(scale * mmPerInch / logicalDpiX(), smallestZoom, largestFit));
+        m_preview->setZoom(zoom);
+    else
+        m_preview->fitInto(m_scroll->viewport()->size());
 }
 
 bool ReportPage::eventFilter(QObject* watched, QEvent* event)

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "widgets/pages/sheet_preview.h"
 
+#include <algorithm>
+
 #include <QPainter>
 
 namespace mla::ui
@@ -10,6 +12,7 @@ namespace
 {
 constexpr double mmPerInch = 25.4;
 constexpr int frame = 1;
+constexpr double smallestFit = 0.2, largestFit = 3;
 } // namespace
 
 SheetPreview::SheetPreview(QWidget* parent) : QWidget(parent)
@@ -38,6 +41,16 @@ void SheetPreview::setZoom(double zoom)
 {
     m_zoom = zoom;
     m_later.start();
+}
+
+void SheetPreview::fitInto(const QSize& room)
+{
+    if (!m_sheet)
+        return;
+    const QSizeF mm = sheetSizeMm(*m_sheet, m_options);
+    const QSizeF inside = QSizeF(room) - QSizeF(4, 4) * frame;
+    const double scale = std::min(inside.width() / mm.width(), inside.height() / mm.height());
+    setZoom(std::clamp(scale * mmPerInch / logicalDpiX(), smallestFit, largestFit));
 }
 
 double SheetPreview::pixelsPerMm() const

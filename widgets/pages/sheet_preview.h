@@ -21,6 +21,8 @@ public:
     void show(const Sheet& sheet, const ExportOptions& options);
     void clear();
     void setZoom(double zoom); ///< 1 = the size on paper
+    /// The zoom at which the whole sheet shows in `room`, within reason.
+    void fitInto(const QSize& room);
     [[nodiscard]] const QImage& image() const { return m_image; }
     [[nodiscard]] QSize sizeHint() const override;
 
