@@ -1,18 +1,14 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "widgets/dialogs/export_draft_dialog.h"
 
-#include <algorithm>
-
 #include <QCheckBox>
 #include <QComboBox>
 #include <QDialogButtonBox>
 #include <QDir>
 #include <QDoubleSpinBox>
-#include <QFileInfo>
 #include <QLabel>
 #include <QPushButton>
 #include <QScreen>
-#include <QStandardItemModel>
 #include <QTextBrowser>
 #include <QVBoxLayout>
 
@@ -239,10 +235,9 @@ void ExportDraftDialog::check()
         return;
     m_issues = checkExport(form(), m_state);
     m_section->showIssues(m_issues);
-    const auto first = std::ranges::find_if(m_issues, &Issue::blocking);
-    const bool blocked = first != m_issues.end();
+    const Issue* blocked = firstBlocking(m_issues);
     m_start->setEnabled(!blocked);
-    m_reason->setText(blocked ? tr("Not ready: %1").arg(first->text) : tr("Ready to export."));
+    m_reason->setText(blocked ? tr("Not ready: %1").arg(blocked->text) : tr("Ready to export."));
 }
 
 } // namespace mla::ui

@@ -21,7 +21,6 @@ struct ExportForm {
     bool verify = true;
     bool overwrite = false;
     QString study; ///< the export is recorded there; empty = nowhere
-    bool operator==(const ExportForm&) const = default;
 };
 
 /// What is known about a draft folder that was typed.

@@ -229,12 +229,6 @@ void NewRunDialog::setForm(const RunForm& form)
     check();
 }
 
-bool NewRunDialog::blocked() const
-{
-    return std::any_of(m_issues.begin(), m_issues.end(),
-                       [](const Issue& issue) { return issue.blocking; });
-}
-
 void NewRunDialog::check()
 {
     if (!m_ready)
@@ -248,12 +242,10 @@ void NewRunDialog::check()
 /// Start is enabled, or the first reason why not stands beside it.
 void NewRunDialog::showReason()
 {
-    const auto first = std::find_if(m_issues.begin(), m_issues.end(),
-                                    [](const Issue& issue) { return issue.blocking; });
-    const bool blocked = first != m_issues.end();
+    const Issue* blocked = firstBlocking(m_issues);
     m_start->setEnabled(!blocked);
-    m_start->setToolTip(blocked ? first->text : QString());
-    m_reason->setText(blocked ? tr("Not ready: %1").arg(first->text) : tr("Ready to start."));
+    m_start->setToolTip(blocked ? blocked->text : QString());
+    m_reason->setText(blocked ? tr("Not ready: %1").arg(blocked->text) : tr("Ready to start."));
 }
 
 } // namespace mla::ui

@@ -42,7 +42,7 @@ public:
     void setCheckpoint(const QString& path);
     void setStudy(const QString& path);                  ///< results are added to it
     void setConversion(const ConvertSettings& settings); ///< the one converter to run
-    [[nodiscard]] bool canStart() const { return m_issues.empty() || !blocked(); }
+    [[nodiscard]] bool canStart() const { return !firstBlocking(m_issues); }
     [[nodiscard]] const std::vector<Issue>& issues() const { return m_issues; }
 
 signals:
@@ -72,7 +72,6 @@ private:
     void proposePaths();
     void check();
     void showReason();
-    [[nodiscard]] bool blocked() const;
 
     ModelInspector m_inspect;
     Probe m_checkpoint, m_target;

@@ -16,6 +16,7 @@
 #include <QSpinBox>
 
 #include "core/base/file.h"
+#include "core/pipeline/study_plan_file.h"
 #include "widgets/common/plain_text.h"
 #include "widgets/dialogs/form_section.h"
 #include "widgets/dialogs/new_run_dialog.h"
@@ -205,7 +206,7 @@ QWidget* NewRunDialog::buildFooter()
     connect(buttons, &QDialogButtonBox::rejected, this, &QDialog::reject);
     connect(buttons, &QDialogButtonBox::accepted, this, [this] {
         check();
-        if (blocked())
+        if (!canStart())
             return;
         emit planned(planFromForm(form()));
         accept();
@@ -257,7 +258,7 @@ void NewRunDialog::savePlan(const QString& file)
 
 void NewRunDialog::loadPlan(const QString& file)
 {
-    const Result<StudyPlan> plan = readPlan(file);
+    const Result<StudyPlan> plan = readStudyPlan(filePath(file));
     if (plan)
         setForm(formFromPlan(*plan));
     else

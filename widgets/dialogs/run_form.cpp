@@ -8,7 +8,6 @@
 #include <nlohmann/json.hpp>
 
 #include "core/backends/python_environment.h"
-#include "core/base/json.h"
 #include "widgets/common/conversion_text.h"
 #include "widgets/common/plain_text.h"
 
@@ -225,6 +224,12 @@ StudyPlan planFromForm(const RunForm& form)
     return plan;
 }
 
+const Issue* firstBlocking(const std::vector<Issue>& issues)
+{
+    const auto first = std::ranges::find_if(issues, &Issue::blocking);
+    return first == issues.end() ? nullptr : &*first;
+}
+
 RunForm formFromPlan(const StudyPlan& plan)
 {
     RunForm form;
@@ -254,15 +259,6 @@ RunForm formFromPlan(const StudyPlan& plan)
 QByteArray planText(const StudyPlan& plan)
 {
     return QByteArray::fromStdString(toJson(plan).dump(2) + "\n");
-}
-
-Result<StudyPlan> readPlan(const QString& file)
-{
-    MLA_TRY(json, readJsonFile(filePath(file)));
-    Result<StudyPlan> plan = studyPlanFromJson(json);
-    if (!plan)
-        return badInput(plan.error().text(), file.toStdString());
-    return plan;
 }
 
 /// A here-document: nothing in the plan needs quoting.

@@ -71,6 +71,9 @@ struct Issue {
     bool operator==(const Issue&) const = default;
 };
 
+/// The first that keeps the job from starting; null if nothing does.
+[[nodiscard]] const Issue* firstBlocking(const std::vector<Issue>& issues);
+
 /// Ranks that halve the cache of `model`; rank 1 where the converter does not take the model.
 [[nodiscard]] ConvertSettings halvedCache(const std::string& converter, const ModelConfig& model);
 
@@ -83,7 +86,6 @@ struct Issue {
 
 /// The plan as `mla-draft run` takes it.
 [[nodiscard]] QByteArray planText(const StudyPlan& plan);
-Result<StudyPlan> readPlan(const QString& file);
 /// A shell command that runs the plan anywhere the paths hold.
 [[nodiscard]] QString commandLineOf(const StudyPlan& plan);
 
