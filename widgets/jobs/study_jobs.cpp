@@ -101,7 +101,7 @@ void StudyJobs::consume(JobId job, const std::vector<JobEvent>& events)
     emit progressed(job);
     // A stage begins when the one before it has been stored.
     if (stageBegan)
-        emit studyWritten(text(task(job).study));
+        announceStudy(job);
 }
 
 void StudyJobs::end(JobId job, const JobEnd& end)
@@ -109,11 +109,17 @@ void StudyJobs::end(JobId job, const JobEnd& end)
     m_list.setEnded(job, end);
     m_live.end(job);
     m_clock.stop();
-    const JobTask task = this->task(job);
-    emit studyWritten(text(task.study));
-    if (end.state == JobState::Finished && task.succeeded)
+    announceStudy(job);
+    if (const JobTask task = this->task(job); end.state == JobState::Finished && task.succeeded)
         task.succeeded();
     emit ended(job, end);
+}
+
+/// A task may belong to no study.
+void StudyJobs::announceStudy(JobId job)
+{
+    if (const std::filesystem::path study = task(job).study; !study.empty())
+        emit studyWritten(text(study));
 }
 
 } // namespace mla::ui

@@ -63,6 +63,7 @@ private:
     void begin(JobId job);
     void consume(JobId job, const std::vector<JobEvent>& events);
     void end(JobId job, const JobEnd& end);
+    void announceStudy(JobId job);
 
     StudyRunner m_run;
     struct Known {
