@@ -2,7 +2,6 @@
 // The Checkpoint page in the real window, on the embedded checkpoint.
 #include <QFile>
 #include <QPushButton>
-#include <QSettings>
 #include <QSpinBox>
 #include <QTemporaryDir>
 #include <QTest>
@@ -41,10 +40,7 @@ private:
 void CheckpointDockTest::init()
 {
     m_folder = std::make_unique<QTemporaryDir>();
-    QSettings::setDefaultFormat(QSettings::IniFormat);
-    QSettings::setPath(QSettings::IniFormat, QSettings::UserScope, m_folder->path());
-    QCoreApplication::setOrganizationName("mla-draft-workbench-tests");
-    QSettings().clear();
+    test::isolateSettings(m_folder->path());
 }
 
 void CheckpointDockTest::measuresTheEmbeddedCheckpoint()

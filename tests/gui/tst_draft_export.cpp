@@ -3,7 +3,6 @@
 #include <QFile>
 #include <QLineEdit>
 #include <QPushButton>
-#include <QSettings>
 #include <QTemporaryDir>
 #include <QTest>
 #include <QTextBrowser>
@@ -35,9 +34,7 @@ private:
 
 void DraftExportTest::initTestCase()
 {
-    QSettings::setDefaultFormat(QSettings::IniFormat);
-    QSettings::setPath(QSettings::IniFormat, QSettings::UserScope, path("settings"));
-    QCoreApplication::setOrganizationName("mla-draft-workbench-tests");
+    test::isolateSettings(path("settings"));
     ConvertRequest request;
     request.checkpoint = std::filesystem::path(MLA_RESOURCES "/demo/stories260K");
     request.output = path("draft").toStdString();

@@ -12,7 +12,6 @@
 #include <QMessageBox>
 #include <QMimeData>
 #include <QPushButton>
-#include <QSettings>
 #include <QSignalSpy>
 #include <QSpinBox>
 #include <QTableView>
@@ -122,10 +121,7 @@ private:
 void WorkbenchTest::init()
 {
     m_folder = std::make_unique<QTemporaryDir>();
-    QSettings::setDefaultFormat(QSettings::IniFormat);
-    QSettings::setPath(QSettings::IniFormat, QSettings::UserScope, m_folder->filePath("settings"));
-    QCoreApplication::setOrganizationName("mla-draft-workbench-tests");
-    QSettings().clear();
+    test::isolateSettings(m_folder->filePath("settings"));
 }
 
 QString WorkbenchTest::saveToyStudy()

@@ -1,13 +1,25 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Finds the parts of a window by what a user reads on them.
+// For tests that drive windows: settings of their own, and parts found by what a user reads on
+// them.
 #pragma once
 
 #include <QCheckBox>
+#include <QCoreApplication>
 #include <QPushButton>
+#include <QSettings>
 #include <QWidget>
 
 namespace mla::test
 {
+
+/// Empty settings in a file below `folder`: a test neither reads nor changes the user's.
+inline void isolateSettings(const QString& folder)
+{
+    QSettings::setDefaultFormat(QSettings::IniFormat);
+    QSettings::setPath(QSettings::IniFormat, QSettings::UserScope, folder);
+    QCoreApplication::setOrganizationName(QStringLiteral("mla-draft-workbench-tests"));
+    QSettings().clear();
+}
 
 /// By the text on it, without the mark of its shortcut; null if there is none.
 template <typename Widget>

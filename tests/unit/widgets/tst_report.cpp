@@ -13,7 +13,6 @@
 #include <QListView>
 #include <QPushButton>
 #include <QRegularExpression>
-#include <QSettings>
 #include <QSignalSpy>
 #include <QSpinBox>
 #include <QTemporaryDir>
@@ -90,10 +89,7 @@ private:
 void ReportTest::init()
 {
     m_folder = std::make_unique<QTemporaryDir>();
-    QSettings::setDefaultFormat(QSettings::IniFormat);
-    QSettings::setPath(QSettings::IniFormat, QSettings::UserScope, m_folder->filePath("settings"));
-    QCoreApplication::setOrganizationName("mla-draft-workbench-tests");
-    QSettings().clear();
+    test::isolateSettings(m_folder->filePath("settings"));
 }
 
 void ReportTest::writesFiguresTwinsTablesAndManifest()
