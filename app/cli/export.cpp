@@ -14,13 +14,15 @@ namespace mla::cli
 namespace
 {
 
-std::string layoutLossText(const LayoutLoss& loss)
+nlohmann::json acceptanceJson(const std::optional<LayoutLoss::Acceptance>& acceptance)
 {
-    constexpr double percent = 100;
-    return "On held-out sequences, draft against export: KL " + number(loss.kl, 6) +
-           " nats a token, same first choice " + number(percent * loss.agreement, 2) +
-           " %, perplexity " + number(loss.draftPerplexity, 3) + " -> " +
-           number(loss.exportedPerplexity, 3) + "\n";
+    if (!acceptance)
+        return nullptr;
+    return {{"draft_acceptance_rate", acceptance->draft},
+            {"exported_acceptance_rate", acceptance->exported},
+            {"prompts", acceptance->prompts},
+            {"tokens", acceptance->tokens},
+            {"k", acceptance->draftLength}};
 }
 
 nlohmann::json layoutLossJson(const std::optional<LayoutLoss>& loss)
@@ -31,6 +33,7 @@ nlohmann::json layoutLossJson(const std::optional<LayoutLoss>& loss)
             {"argmax_agreement", loss->agreement},
             {"draft_perplexity", loss->draftPerplexity},
             {"exported_perplexity", loss->exportedPerplexity},
+            {"acceptance", acceptanceJson(loss->acceptance)},
             {"exact", loss->exact}};
 }
 
@@ -131,8 +134,8 @@ private:
         nlohmann::json checks = nlohmann::json::array();
         std::string text = "Draft written to " + outcome.output.string() + "\n" +
                            list("Loses", outcome.record.loses);
-        if (outcome.loss)
-            text += layoutLossText(*outcome.loss);
+        if (outcome.loss && outcome.loss->exact) // else among what it loses
+            text += "Against the draft, " + layoutLossText(*outcome.loss) + "\n";
         for (const ExportCheckRecord& check : outcome.record.checks) {
             checks.push_back({{"stack", check.stack},
                               {"tried", check.tried()},

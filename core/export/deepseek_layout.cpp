@@ -60,7 +60,7 @@ LayerTensors stockTensors(const MlaBlock& block, int rank)
 }
 
 Status writeDeepseekModel(const Checkpoint& draft, const DeepseekPlan& plan,
-                          std::optional<DType> dtype,
+                          std::optional<DType> dtype, std::int64_t maxShardBytes,
                           const std::function<Result<MlaBlock>(LayerIndex)>& layer,
                           const std::filesystem::path& directory)
 {
@@ -68,7 +68,7 @@ Status writeDeepseekModel(const Checkpoint& draft, const DeepseekPlan& plan,
     if (dtype)
         config["dtype"] = config["torch_dtype"] = configName(*dtype);
     MLA_CHECK(writeFileAtomically(directory / "config.json", config.dump(2) + "\n"));
-    DraftContent content{draft, plan.model, {}, {}, {}, {}, {}, dtype};
+    DraftContent content{draft, plan.model, {}, {}, {}, {}, {}, dtype, maxShardBytes};
     const int rank = plan.model.mla->latentRank.front();
     content.layer = [&layer, rank](LayerIndex index) -> Result<std::optional<LayerTensors>> {
         MLA_TRY(block, layer(index));

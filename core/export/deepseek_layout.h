@@ -19,9 +19,9 @@ namespace mla
 LayerTensors stockTensors(const MlaBlock& block, int rank);
 
 /// Writes config.json, weights and tokenizer to `directory` (a staging folder). `layer` gives each
-/// layer's block as stockTensors() takes it.
+/// layer's block as stockTensors() takes it; `maxShardBytes` as in DraftContent.
 Status writeDeepseekModel(const Checkpoint& draft, const DeepseekPlan& plan,
-                          std::optional<DType> dtype,
+                          std::optional<DType> dtype, std::int64_t maxShardBytes,
                           const std::function<Result<MlaBlock>(LayerIndex)>& layer,
                           const std::filesystem::path& directory);
 

@@ -18,7 +18,7 @@ constexpr double kLargestLayoutLoss = 0.1;
 
 /// Writes to `staged`, a staging folder. BadInput with the reason for what the layout cannot hold.
 Result<LayoutLoss> exportDeepseek(JobContext& job, const Checkpoint& draft,
-                                  const ComputeSettings& compute, std::optional<DType> dtype,
+                                  const ExportRequest& request, std::optional<DType> dtype,
                                   const std::filesystem::path& staged);
 
 } // namespace mla

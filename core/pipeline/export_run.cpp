@@ -168,7 +168,7 @@ Result<ExportOutcome> exportNow(JobContext& job, const ExportRequest& request)
     MLA_TRY(staged, StagedDirectory::create(request.output, request.overwrite));
     ExportOutcome outcome;
     if (request.layout == "deepseek") {
-        MLA_TRY(loss, exportDeepseek(job, draft, request.compute, dtype, staged.path()));
+        MLA_TRY(loss, exportDeepseek(job, draft, request, dtype, staged.path()));
         outcome.loss = std::move(loss);
     } else {
         job.emitEvent(StageStarted{"export", 1, "drafts", {}});
@@ -186,6 +186,9 @@ Result<ExportOutcome> exportNow(JobContext& job, const ExportRequest& request)
     record.weightBytes = weightBytes(staged.path());
     record.keeps = std::move(layout.keeps);
     record.loses = std::move(layout.loses);
+    if (outcome.loss)
+        (outcome.loss->exact ? record.keeps : record.loses)
+            .push_back("against the draft, " + layoutLossText(*outcome.loss));
     if (request.verify)
         MLA_CHECK(verify(job, request, draft, calibration, dtype, staged.path(), outcome));
     MLA_CHECK(writeCard(request, draft, meta, record, staged.path()));

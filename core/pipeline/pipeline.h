@@ -212,7 +212,16 @@ struct LayoutLoss {
     double agreement = 0; ///< share of tokens with the same first choice
     double draftPerplexity = 0, exportedPerplexity = 0;
     bool exact = false; ///< only rewritten: what differs is rounding
+    /// Acceptance rates, 0 to 1, by the draft's original: greedy, k = `draftLength`, replayed over
+    /// the same texts, which continue beginnings of the held-out sequences.
+    struct Acceptance {
+        double draft = 0, exported = 0;
+        int prompts = 0, tokens = 0, draftLength = 0;
+    };
+    std::optional<Acceptance> acceptance; ///< none where the original is not at hand
 };
+/// "measured on held-out sequences: KL .., same first choice .., perplexity .., acceptance ..".
+std::string layoutLossText(const LayoutLoss& loss);
 struct ExportOutcome {
     std::filesystem::path output;
     ExportRecord record; ///< what the layout keeps and loses, and the checks of a verification

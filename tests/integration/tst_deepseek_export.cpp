@@ -146,6 +146,13 @@ void TestDeepseekExport::refinedThroughTheNormIsExact()
     const ExportOutcome outcome = must(exported("through", "stock-through"));
     QVERIFY(outcome.loss->exact && outcome.record.loses.empty());
     QVERIFY(outcome.loss->kl < 1e-6);
+    // Of the two held-out sequences the original's texts accept what they accepted of the draft.
+    QVERIFY(outcome.loss->acceptance.has_value());
+    QCOMPARE(outcome.loss->acceptance->prompts, 2);
+    QVERIFY(outcome.loss->acceptance->draft > 0);
+    QCOMPARE(outcome.loss->acceptance->exported, outcome.loss->acceptance->draft);
+    const std::string& said = outcome.record.keeps.back();
+    QVERIFY2(said.find("acceptance by the original") != std::string::npos, said.c_str());
     const torch::NoGradGuard noGrad;
     const Tensor expected = openModel(refined.output).logits(story());
     QVERIFY(spreadDifference(openModel(outcome.output).logits(story()), expected) < 1e-4);
@@ -266,6 +273,5 @@ void TestDeepseekExport::sameInTransformers()
     QVERIFY(difference <= kLogitTolerance);
 }
 
-/// A SmolLM2 draft served by vLLM accepts what our engine accepts.
 QTEST_GUILESS_MAIN(TestDeepseekExport)
 #include "tst_deepseek_export.moc"

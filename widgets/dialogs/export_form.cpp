@@ -64,16 +64,6 @@ QString checkLine(const ExportCheckRecord& check)
     return line;
 }
 
-QString lossLine(const LayoutLoss& loss)
-{
-    constexpr double percent = 100;
-    return tr("Against the draft, on held-out sequences: KL %1 nats a token, same first choice "
-              "%2 %, perplexity %3 → %4")
-        .arg(loss.kl, 0, 'g', 2)
-        .arg(numberText(percent * loss.agreement, 1), significantText(loss.draftPerplexity),
-             significantText(loss.exportedPerplexity));
-}
-
 } // namespace
 
 const LayoutDescription* DraftState::find(const QString& layout) const
@@ -142,8 +132,8 @@ QString exportDetails(const ExportOutcome& outcome)
     QStringList lines;
     for (const ExportCheckRecord& check : outcome.record.checks)
         lines << checkLine(check);
-    if (outcome.loss)
-        lines << lossLine(*outcome.loss);
+    if (outcome.loss && outcome.loss->exact) // else among what is lost
+        lines << tr("Against the draft, %1").arg(text(layoutLossText(*outcome.loss)));
     for (const std::string& lost : outcome.record.loses)
         lines << tr("Lost: %1").arg(text(lost));
     for (const std::string& warning : outcome.warnings)
