@@ -12,8 +12,8 @@ float32. Of vLLM the likeliest tokens at each position are compared, all but the
 """
 import os
 import platform
-import sys
 
+import draft_plugin
 import json_lines
 
 os.environ.setdefault("VLLM_ENABLE_V1_MULTIPROCESSING", "0")
@@ -80,12 +80,7 @@ class _Vllm:
         import vllm
 
         if settings["plugin"]:
-            sys.path.insert(0, os.path.join(settings["folder"], "vllm_mla_draft"))
-            # The class of the model is looked up in a process of its own.
-            os.environ["PYTHONPATH"] = os.pathsep.join([sys.path[0], os.environ.get("PYTHONPATH", "")])
-            import vllm_mla_draft
-
-            vllm_mla_draft.register()
+            draft_plugin.register(settings["folder"])
         self.engine = vllm.LLM(
             model=settings["folder"],
             dtype="float32",

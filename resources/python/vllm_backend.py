@@ -3,12 +3,14 @@
 
 vLLM takes its first token from the prefill, without a draft: no step covers position 0. A step's accepted tokens are
 told from how many ids it delivered; what vLLM accepts past the end of a text is not among them, but is in `own`.
+A draft that brings the plugin of the layout vllm-plugin runs by it, without code of Transformers.
 """
 import json
 import os
 import platform
 import time
 
+import draft_plugin
 import json_lines
 
 os.environ.setdefault("VLLM_ENABLE_V1_MULTIPROCESSING", "0")
@@ -27,18 +29,22 @@ def _is_stock_mla(directory):
 
 
 def _engine(settings, speculative):
-    stock = any(_is_stock_mla(model) for model in (settings["target"], settings["draft"]) if model)
+    models = [model for model in (settings["target"], settings["draft"]) if model]
+    stock = any(_is_stock_mla(model) for model in models)
     if stock:  # vLLM's MLA kernels for CPUs take one latent size only, and no ordinary target beside it
         os.environ.setdefault("VLLM_MLA_DISABLE", "1")
     import vllm
 
+    plugins = [model for model in models if draft_plugin.travels_in(model)]
+    if plugins:
+        draft_plugin.register(plugins[0])
     options = {"speculative_config": speculative} if speculative else {}
     if stock:  # in eager mode the operator for CPUs misreads the strided rotary queries of deepseek_v2
         options["compilation_config"] = {"custom_ops": ["-rotary_embedding"]}
     return vllm.LLM(
         model=settings["target"],
         dtype=settings["dtype"],
-        trust_remote_code=True,
+        trust_remote_code=not plugins,  # the class is the plugin's then
         max_model_len=settings["max_model_len"],
         max_num_seqs=1,
         seed=settings["seed"],
