@@ -3,6 +3,7 @@
 """Measuring acceptance with mla-draft beside Transformers' assisted generation, on the same pair and prompts.
 
     bench_acceptance.py --target DIR --drafts DIR,DIR,... [--tasks A,B,...] [--limit N] [--tokens N] [--repeats N]
+                        [--parts engine,sweep]
 
 1. Tokens per second of the native engine and of `generate(assistant_model=...)` for each draft: fp32, greedy, k = 4,
    warmed up, in turns. Aim: at least twice the tokens per second.
@@ -112,12 +113,15 @@ def main():
     parser.add_argument("--limit", default=1, type=int, help="prompts per task")
     parser.add_argument("--tokens", default=32, type=int, help="new tokens per prompt")
     parser.add_argument("--repeats", default=3, type=int)
+    parser.add_argument("--parts", default="engine,sweep", type=lambda text: text.split(","))
     parser.add_argument("--program", default=ROOT / "build" / "bin" / "mla-draft", type=pathlib.Path)
     arguments = parser.parse_args()
     prompts = prompts_of(arguments)
     target, drafts = load(arguments.target), {folder: load(folder) for folder in arguments.drafts}
-    compare_engines(arguments, target, drafts, prompts)
-    compare_sweeps(arguments, target, drafts, prompts)
+    if "engine" in arguments.parts:
+        compare_engines(arguments, target, drafts, prompts)
+    if "sweep" in arguments.parts:
+        compare_sweeps(arguments, target, drafts, prompts)
 
 
 if __name__ == "__main__":
