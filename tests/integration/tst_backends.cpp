@@ -8,6 +8,7 @@
 #include <cmath>
 
 #include "tests/support/cli_program.h"
+#include "tests/support/python_stack.h"
 
 using namespace mla::test;
 
@@ -15,16 +16,6 @@ namespace
 {
 
 constexpr int k = 4;
-
-bool canImport(const char* package)
-{
-    QProcess process;
-    process.start(qEnvironmentVariable("MLA_PYTHON"),
-                  {"-c", QString("import importlib.util, sys; "
-                                 "sys.exit(importlib.util.find_spec('%1') is None)")
-                             .arg(package)});
-    return process.waitForFinished(60000) && process.exitCode() == 0;
-}
 
 QJsonObject pooled(const CliResult& result)
 {
@@ -69,7 +60,7 @@ void TestBackends::backends()
 
 void TestBackends::initTestCase()
 {
-    if (qEnvironmentVariableIsEmpty("MLA_PYTHON") || !canImport("transformers"))
+    if (!canImport("transformers"))
         QSKIP("MLA_PYTHON names no Python with Transformers");
 }
 

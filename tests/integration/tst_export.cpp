@@ -14,6 +14,7 @@
 #include "core/pipeline/run_support.h"
 #include "core/store/study.h"
 #include "tests/support/cli_program.h"
+#include "tests/support/python_stack.h"
 
 using namespace mla;
 using namespace mla::test;
@@ -22,16 +23,6 @@ namespace
 {
 
 constexpr double kBound = 2e-3; ///< of the logits' spread
-
-bool canImport(const char* package)
-{
-    const QString python = qEnvironmentVariable("MLA_PYTHON");
-    QProcess process;
-    process.start(python, {"-c", QString("import importlib.util, sys; "
-                                         "sys.exit(importlib.util.find_spec('%1') is None)")
-                                     .arg(package)});
-    return !python.isEmpty() && process.waitForFinished(60000) && process.exitCode() == 0;
-}
 
 QByteArray contentOf(const QString& path)
 {
