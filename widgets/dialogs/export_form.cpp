@@ -5,7 +5,6 @@
 #include <QDir>
 #include <QFileInfo>
 
-#include "widgets/common/format.h"
 #include "widgets/common/plain_text.h"
 
 namespace mla::ui
