@@ -220,7 +220,7 @@ struct LayoutLoss {
     };
     std::optional<Acceptance> acceptance; ///< none where the original is not at hand
 };
-/// "measured on held-out sequences: KL .., same first choice .., perplexity .., acceptance ..".
+/// "on held-out sequences: KL .., same first choice .., perplexity .., acceptance ..".
 std::string layoutLossText(const LayoutLoss& loss);
 struct ExportOutcome {
     std::filesystem::path output;
