@@ -2,11 +2,13 @@
 """What Hugging Face Transformers computes for model directories, for tests in C++.
 
     hf_logits.py DIR... --ids 1,2,3 [--out FOLDER] [--greedy N [--prompt 1,2]] [--stock]
+                 [--decode N]
 
 float32 on the CPU, offline, with the directories' own code, or with --stock without any. FOLDER/NAME.safetensors receives `logits` [T, vocab] F32, NAME being the
 directory's last part. Greedy text continues --prompt (default: the ids). One JSON object a directory, one a line on stdout:
 {name, model_class, argmax [T], spread (standard deviation of the logits), cache_elements [per layer, for one token],
- greedy [up to N new ids, EOS included], greedy_margin (smallest gap between the two best logits on the way)}
+ greedy [up to N new ids, EOS included], greedy_margin (smallest gap between the two best logits on the way),
+ decoded {tokens: cached after N new tokens behind the ids, elements: [per layer, all that the cache then holds]}}
 """
 import argparse
 import json
@@ -44,6 +46,14 @@ def report(directory, arguments):
         full = model.generate(prompt, attention_mask=torch.ones_like(prompt), max_new_tokens=arguments.greedy, do_sample=False)
         best = model(full).logits[0, prompt.shape[1] - 1:-1].topk(2).values
         result |= {"greedy": full[0, prompt.shape[1]:].tolist(), "greedy_margin": float((best[:, 0] - best[:, 1]).min())}
+    if arguments.decode:
+        out = model.generate(ids, attention_mask=torch.ones_like(ids), max_new_tokens=arguments.decode, min_new_tokens=arguments.decode,
+                             do_sample=False, return_dict_in_generate=True)
+        layers = out.past_key_values.layers
+        result["decoded"] = {
+            "tokens": int(out.past_key_values.get_seq_length()),
+            "elements": [sum(t.numel() for t in (layer.keys, layer.values)) for layer in layers],
+        }
     return result
 
 
@@ -54,6 +64,7 @@ def main():
     parser.add_argument("--out")
     parser.add_argument("--greedy", type=int, default=0)
     parser.add_argument("--prompt")
+    parser.add_argument("--decode", type=int, default=0)
     parser.add_argument("--stock", action="store_true")
     arguments = parser.parse_args()
     torch.set_num_threads(1)
