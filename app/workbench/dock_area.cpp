@@ -5,6 +5,8 @@
 #include <QDockWidget>
 #include <QSettings>
 
+#include <utility>
+
 namespace mla::ui
 {
 
@@ -58,6 +60,31 @@ void DockArea::raisePage(const QWidget* page)
             raiseDock(entry.dock);
 }
 
+QStringList DockArea::pageIds() const
+{
+    QStringList ids;
+    for (const Entry& entry : m_entries)
+        ids << entry.dock->objectName();
+    return ids;
+}
+
+QWidget* DockArea::page(const QString& id) const
+{
+    for (const Entry& entry : m_entries)
+        if (entry.dock->objectName() == id)
+            return entry.dock->widget();
+    return nullptr;
+}
+
+QString DockArea::frontPage() const
+{
+    // A dock behind another one of its tabs counts as visible, but none of it is seen.
+    for (const Entry& entry : m_entries)
+        if (entry.place == DockPlace::Centre && !entry.dock->widget()->visibleRegion().isEmpty())
+            return entry.dock->objectName();
+    return {};
+}
+
 void DockArea::resetLayout()
 {
     QDockWidget *side = nullptr, *centre = nullptr;
@@ -89,13 +116,23 @@ void DockArea::resetLayout()
 
 void DockArea::saveLayout() const
 {
-    QSettings().setValue(layoutKey, saveState(layoutVersion));
+    if (m_saved.isEmpty()) // else it has not been shown, and is saved already
+        QSettings().setValue(layoutKey, saveState(layoutVersion));
 }
 
 void DockArea::restoreLayout()
 {
     resetLayout();
-    restoreState(QSettings().value(layoutKey).toByteArray(), layoutVersion);
+    m_saved = QSettings().value(layoutKey).toByteArray();
+}
+
+/// Widths are restored to the area's real size: at a smaller one the docks would keep what their
+/// pages need at least, and grow in that proportion.
+void DockArea::showEvent(QShowEvent* event)
+{
+    QMainWindow::showEvent(event);
+    if (!m_saved.isEmpty())
+        restoreState(std::exchange(m_saved, {}), layoutVersion);
 }
 
 } // namespace mla::ui

@@ -4,6 +4,7 @@
 
 #include <QList>
 #include <QMainWindow>
+#include <QStringList>
 
 class QAction;
 class QDockWidget;
@@ -23,6 +24,10 @@ public:
     /// `id`: stable, for the saved arrangement. Pages get Ctrl+1, Ctrl+2, ... in order.
     void addPage(const QString& id, const QString& title, QWidget* page, DockPlace place);
     void raisePage(const QWidget* page);
+    [[nodiscard]] QStringList pageIds() const;
+    [[nodiscard]] QWidget* page(const QString& id) const; ///< null for an unknown id
+    /// Id of the page that is seen in the centre; "" while the window is hidden.
+    [[nodiscard]] QString frontPage() const;
 
     /// Per page: an action that brings it to the front.
     [[nodiscard]] const QList<QAction*>& pageActions() const { return m_pageActions; }
@@ -30,7 +35,10 @@ public:
 
     void resetLayout();
     void saveLayout() const; ///< to the user's settings
-    void restoreLayout();    ///< the default one if none was saved
+    void restoreLayout();    ///< once shown; the default one if none was saved
+
+protected:
+    void showEvent(QShowEvent* event) override;
 
 private:
     struct Entry {
@@ -41,6 +49,7 @@ private:
 
     QList<Entry> m_entries;
     QList<QAction*> m_pageActions;
+    QByteArray m_saved; ///< to be restored when the area shows
 };
 
 } // namespace mla::ui

@@ -5,10 +5,8 @@
 #include <QDesktopServices>
 #include <QFileInfo>
 #include <QLabel>
-#include <QMenuBar>
 #include <QMimeData>
 #include <QProgressBar>
-#include <QSettings>
 #include <QStatusBar>
 #include <QUrl>
 #include <QVBoxLayout>
@@ -16,7 +14,7 @@
 #include "app/workbench/boxes.h"
 #include "app/workbench/dock_area.h"
 #include "app/workbench/selection_bar.h"
-#include "app/workbench/theme_menu.h"
+#include "app/workbench/session.h"
 #include "core/report/figure_data.h"
 #include "widgets/common/plain_text.h"
 #include "widgets/common/recent_files.h"
@@ -35,8 +33,6 @@ namespace mla::ui
 {
 namespace
 {
-const auto geometryKey = QStringLiteral("layout/geometry");
-const auto sessionKey = QStringLiteral("session/study");
 const auto resumeOffer = QStringLiteral("resume"); // topic of notices
 } // namespace
 
@@ -71,9 +67,8 @@ MainWindow::MainWindow(Services services, QWidget* parent)
     buildStatusBar();
     connectDocument();
     connectJobs();
-    resize(1360, 880);
-    restoreGeometry(QSettings().value(geometryKey).toByteArray());
-    m_docks->restoreLayout();
+    m_session = new Session(*this, *m_docks, m_document, m_selection);
+    m_session->restoreLayout();
     showTitle();
     showJobState();
 }
@@ -117,72 +112,6 @@ void MainWindow::buildPages()
     m_jobsPage = new JobsPage(m_jobs.list(), this);
     m_jobsPage->addStartAction(m_newRun);
     m_docks->addPage(QStringLiteral("jobs"), tr("Jobs"), m_jobsPage, DockPlace::Bottom);
-}
-
-QAction* MainWindow::addAction(QMenu* menu, const QString& title, const QKeySequence& shortcut,
-                               const std::function<void()>& slot)
-{
-    QAction* action = menu->addAction(title);
-    action->setShortcut(shortcut);
-    connect(action, &QAction::triggered, this, slot);
-    return action;
-}
-
-void MainWindow::buildFileMenu()
-{
-    QMenu* menu = menuBar()->addMenu(tr("&File"));
-    m_newRun = addAction(menu, tr("&New run…"), QKeySequence::New, [this] { newRun(); });
-    m_open = addAction(menu, tr("&Open study…"), QKeySequence::Open, [this] { askForStudy(); });
-    m_recent = new RecentFiles(tr("Open &recent"), this);
-    menu->addMenu(m_recent);
-    connect(m_recent, &RecentFiles::chosen, this, &MainWindow::openStudy);
-    m_reload = addAction(menu, tr("Re&load study"), QKeySequence::Refresh,
-                         [this] { m_document.reload(); });
-    m_closeStudy =
-        addAction(menu, tr("&Close study"), QKeySequence::Close, [this] { m_document.close(); });
-    menu->addSeparator();
-    menu->addAction(m_draftExport->action());
-    m_export =
-        addAction(menu, tr("&Export report…"), Qt::CTRL | Qt::Key_E, [this] { exportReport(); });
-    menu->addSeparator();
-    addAction(menu, tr("&Quit"), QKeySequence::Quit, [this] { close(); });
-}
-
-void MainWindow::buildRunMenu()
-{
-    QMenu* menu = menuBar()->addMenu(tr("&Run"));
-    menu->addAction(m_newRun);
-    m_cancel = addAction(menu, tr("&Cancel running job"), Qt::CTRL | Qt::Key_Period,
-                         [this] { m_jobs.cancel(m_jobs.current()); });
-    addAction(menu, tr("Show &jobs"), {}, [this] { m_docks->raisePage(m_jobsPage); });
-}
-
-void MainWindow::buildViewMenu()
-{
-    QMenu* menu = menuBar()->addMenu(tr("&View"));
-    menu->addActions(m_docks->pageActions());
-    menu->addMenu(tr("&Panels"))->addActions(m_docks->visibilityActions());
-    addAction(menu, tr("Reset la&yout"), {}, [this] { m_docks->resetLayout(); });
-    menu->addSeparator();
-    addAction(menu, tr("&Next layer"), Qt::ALT | Qt::Key_Down,
-              [this] { m_selectionBar->stepLayer(1); });
-    addAction(menu, tr("&Previous layer"), Qt::ALT | Qt::Key_Up,
-              [this] { m_selectionBar->stepLayer(-1); });
-    addAction(menu, tr("&All layers"), Qt::ALT | Qt::Key_Home,
-              [this] { m_selection.setLayer(std::nullopt); });
-    menu->addSeparator();
-    menu->addMenu(new ThemeMenu(tr("&Theme"), menu));
-    addAction(menu, tr("&Dismiss messages"), Qt::CTRL | Qt::SHIFT | Qt::Key_M,
-              [this] { m_messages->dismissAll(); });
-    QAction* full = addAction(menu, tr("&Full screen"), QKeySequence::FullScreen,
-                              [this] { setWindowState(windowState() ^ Qt::WindowFullScreen); });
-    full->setCheckable(true);
-}
-
-void MainWindow::buildHelpMenu()
-{
-    QMenu* menu = menuBar()->addMenu(tr("&Help"));
-    addAction(menu, tr("&About"), {}, [this] { showAbout(this); });
 }
 
 void MainWindow::buildStatusBar()
@@ -349,17 +278,18 @@ void MainWindow::fail(const QString& title, const Error& error)
 
 void MainWindow::restoreSession()
 {
-    const QString study = QSettings().value(sessionKey).toString();
-    if (!study.isEmpty() && QFileInfo::exists(study))
+    const QString study = Session::lastStudy();
+    if (study.isEmpty())
+        return;
+    if (QFileInfo::exists(study)) {
         openStudy(study);
-}
-
-void MainWindow::saveSession()
-{
-    QSettings settings;
-    settings.setValue(geometryKey, saveGeometry());
-    settings.setValue(sessionKey, m_document.path());
-    m_docks->saveLayout();
+        return;
+    }
+    m_recent->remove(study);
+    m_messages->post(
+        {Notice::Severity::Warning,
+         tr("%1, which was open last, is no longer where it was.").arg(QFileInfo(study).fileName()),
+         study, tr("Open study…"), [this] { askForStudy(); }});
 }
 
 void MainWindow::closeEvent(QCloseEvent* event)
@@ -370,7 +300,7 @@ void MainWindow::closeEvent(QCloseEvent* event)
             askToStopAndClose(this, [this] { stopAndClose(); });
         return;
     }
-    saveSession();
+    m_session->save();
     event->accept();
 }
 

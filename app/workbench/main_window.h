@@ -20,12 +20,14 @@ namespace mla::ui
 {
 
 class CheckpointPage;
+class CommandPalette;
 class DockArea;
 class JobsPage;
 class Page;
 class RecentFiles;
 class ReportPage;
 class SelectionBar;
+class Session;
 class StudyPage;
 
 /// What the window needs from core; tests put their own functions here.
@@ -46,7 +48,7 @@ public:
     explicit MainWindow(Services services, QWidget* parent = nullptr);
 
     void openStudy(const QString& path);
-    void restoreSession(); ///< opens what was open last time, if it is still there
+    void restoreSession(); ///< opens what was open last time, or says that it is gone
 
     [[nodiscard]] StudyDocument& document() { return m_document; }
     [[nodiscard]] SelectionModel& selection() { return m_selection; }
@@ -69,6 +71,7 @@ private:
     void buildRunMenu();
     void buildViewMenu();
     void buildHelpMenu();
+    void findCommand();
     void buildStatusBar();
     void connectDocument();
     void connectJobs();
@@ -84,7 +87,6 @@ private:
     void revealFiles(JobId job);
     void showTitle();
     void fail(const QString& title, const Error& error);
-    void saveSession();
     void stopAndClose();
 
     Services m_services;
@@ -94,6 +96,7 @@ private:
     MessageBar* m_messages;
     DockArea* m_docks;
     SelectionBar* m_selectionBar;
+    Session* m_session = nullptr;
     RecentFiles* m_recent = nullptr;
     StudyPage* m_studyPage = nullptr;
     CheckpointPage* m_checkpointPage = nullptr;
@@ -101,7 +104,8 @@ private:
     ReportPage* m_reportPage = nullptr;
     JobsPage* m_jobsPage = nullptr;
     QAction *m_newRun = nullptr, *m_open = nullptr, *m_export = nullptr, *m_cancel = nullptr,
-            *m_reload = nullptr, *m_closeStudy = nullptr;
+            *m_reload = nullptr, *m_closeStudy = nullptr, *m_findCommand = nullptr;
+    CommandPalette* m_palette = nullptr; ///< made when it is first asked for
     QLabel* m_status = nullptr;
     QProgressBar* m_loading = nullptr;
     bool m_closing = false;

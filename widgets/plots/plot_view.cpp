@@ -99,6 +99,25 @@ bool PlotView::isZoomed() const
 {
     return d->zoomed;
 }
+std::optional<PlotZoom> PlotView::zoom() const
+{
+    if (d->empty || !d->zoomed)
+        return std::nullopt;
+    const QCPRange x = d->plot->xAxis->range(), y = d->plot->yAxis->range();
+    return PlotZoom{x.lower, x.upper, y.lower, y.upper};
+}
+
+void PlotView::setZoom(const PlotZoom& zoom)
+{
+    const QCPRange x(zoom.left, zoom.right), y(zoom.bottom, zoom.top);
+    if (d->empty || !QCPRange::validRange(x) || !QCPRange::validRange(y))
+        return;
+    d->zoomed = true;
+    d->plot->xAxis->setRange(x);
+    d->plot->yAxis->setRange(y);
+    d->scheduleReplot();
+}
+
 QSize PlotView::sizeHint() const
 {
     return {520, 340};

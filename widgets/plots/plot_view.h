@@ -15,6 +15,11 @@ class QCustomPlot;
 namespace mla::ui
 {
 
+/// A part of a figure, in axis coordinates.
+struct PlotZoom {
+    double left = 0, right = 0, bottom = 0, top = 0;
+};
+
 class PlotView : public QWidget
 {
     Q_OBJECT
@@ -39,6 +44,9 @@ public:
     [[nodiscard]] double smoothing() const;
     /// True once the user zoomed or panned; resetView() makes it false.
     [[nodiscard]] bool isZoomed() const;
+    [[nodiscard]] std::optional<PlotZoom> zoom() const; ///< none while the whole figure shows
+    /// As if the user had zoomed there; an empty plot and ranges that cannot be drawn stay alone.
+    void setZoom(const PlotZoom& zoom);
 
     [[nodiscard]] QSize sizeHint() const override;
     [[nodiscard]] QSize minimumSizeHint() const override;
