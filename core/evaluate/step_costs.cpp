@@ -24,19 +24,22 @@ Result<std::vector<double>> passSeconds(const Decoder& model, const std::vector<
     const torch::NoGradGuard noGrad;
     KvCache cache = model.makeCache(1, length + most);
     (void)model.stepLast(idTensor(prompt, model.device()), cache);
-    std::vector<double> costs;
-    for (int tokens = 1; tokens <= most; ++tokens) {
+    const auto pass = [&](int tokens) {
         const torch::Tensor ids = idTensor(
             std::vector<int>(static_cast<std::size_t>(tokens), prompt.back()), model.device());
+        const SteadyClock::time_point begun = SteadyClock::now();
+        // Reading a value waits for the device.
+        (void)model.step(ids, cache)[0][0][0].item<float>();
+        const double taken = secondsSince(begun);
+        cache.rollback(length);
+        return taken;
+    };
+    (void)pass(most); // pays for cold memory
+    std::vector<double> costs;
+    for (int tokens = 1; tokens <= most; ++tokens) {
         std::vector<double> seconds;
-        for (int pass = 0; pass <= passes; ++pass) {
-            const SteadyClock::time_point begun = SteadyClock::now();
-            // Reading a value waits for the device.
-            (void)model.step(ids, cache)[0][0][0].item<float>();
-            if (pass > 0)
-                seconds.push_back(secondsSince(begun));
-            cache.rollback(length);
-        }
+        for (int i = 0; i < passes; ++i)
+            seconds.push_back(pass(tokens));
         std::ranges::nth_element(seconds, seconds.begin() + passes / 2);
         costs.push_back(seconds[passes / 2]);
     }
