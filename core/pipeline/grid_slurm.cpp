@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <cctype>
 
-#include "core/backends/child_process.h"
 #include "core/base/file.h"
+#include "core/pipeline/slurm_queue.h"
 
 namespace mla
 {
@@ -13,7 +13,6 @@ namespace
 {
 
 namespace fs = std::filesystem;
-constexpr std::chrono::seconds patience{60};
 
 std::string quoted(const std::string& text)
 {
@@ -49,17 +48,12 @@ SlurmJob makeJob(const std::string& name, const std::string& array, const std::s
     return {name, text + " " + last + "\n"};
 }
 
-/// What a program of Slurm prints, first line.
-Result<std::string> ask(JobContext& job, const std::string& program,
-                        const std::vector<std::string>& arguments)
+/// The first line of what a program of Slurm prints.
+Result<std::string> firstLine(JobContext& job, const std::string& program,
+                              const std::vector<std::string>& arguments)
 {
-    auto process = ChildProcess::start({program, arguments, {}});
-    if (!process)
-        return usageError("there is no Slurm here: " + process.error().text(),
-                          "run the grid without --slurm, or on a machine that submits jobs");
-    MLA_TRY(line, process->readLine(job, patience));
-    MLA_CHECK(process->finish(job, patience));
-    return line.value_or(std::string());
+    MLA_TRY(lines, askSlurm(job, program, arguments));
+    return lines.empty() ? std::string() : lines.front();
 }
 
 } // namespace
@@ -84,8 +78,9 @@ Result<bool> partitionHasGpus(JobContext& job, const std::string& partition)
     std::vector<std::string> arguments = {"--noheader", "--format=%G"};
     if (!partition.empty())
         arguments.push_back("--partition=" + partition);
-    MLA_TRY(resources, ask(job, "sinfo", arguments));
-    return resources.find("gpu") != std::string::npos;
+    MLA_TRY(resources, askSlurm(job, "sinfo", arguments));
+    return std::ranges::any_of(
+        resources, [](const std::string& line) { return line.find("gpu") != std::string::npos; });
 }
 
 Result<std::vector<std::string>> submitJobs(JobContext& job, const std::vector<SlurmJob>& jobs,
@@ -103,7 +98,7 @@ Result<std::vector<std::string>> submitJobs(JobContext& job, const std::vector<S
         if (!ids.empty())
             arguments.push_back("--dependency=afterany:" + ids.back());
         arguments.push_back(script.string());
-        MLA_TRY(answer, ask(job, "sbatch", arguments));
+        MLA_TRY(answer, firstLine(job, "sbatch", arguments));
         ids.push_back(answer.substr(0, answer.find(';'))); // ID or ID;cluster
         if (ids.back().empty())
             return computeFailed("sbatch answered no job id", script.string());
