@@ -36,6 +36,7 @@ void DockArea::addPage(const QString& id, const QString& title, QWidget* page, D
     action->setShortcut(QKeySequence(Qt::CTRL | (Qt::Key_0 + int(m_entries.size()))));
     connect(action, &QAction::triggered, this, [this, dock] { raiseDock(dock); });
     m_pageActions << action;
+    connect(dock->toggleViewAction(), &QAction::triggered, this, &DockArea::pageAsked);
 }
 
 QList<QAction*> DockArea::visibilityActions() const
@@ -48,6 +49,7 @@ QList<QAction*> DockArea::visibilityActions() const
 
 void DockArea::raiseDock(QDockWidget* dock)
 {
+    emit pageAsked();
     dock->show();
     dock->raise();
     dock->widget()->setFocus(Qt::ShortcutFocusReason);
@@ -116,7 +118,7 @@ void DockArea::resetLayout()
 
 void DockArea::saveLayout() const
 {
-    if (m_saved.isEmpty()) // else it has not been shown, and is saved already
+    if (m_shown) // else its sizes mean nothing, and what was saved still holds
         QSettings().setValue(layoutKey, saveState(layoutVersion));
 }
 
@@ -131,8 +133,10 @@ void DockArea::restoreLayout()
 void DockArea::showEvent(QShowEvent* event)
 {
     QMainWindow::showEvent(event);
-    if (!m_saved.isEmpty())
-        restoreState(std::exchange(m_saved, {}), layoutVersion);
+    if (std::exchange(m_shown, true))
+        return;
+    resetLayout();
+    restoreState(m_saved, layoutVersion);
 }
 
 } // namespace mla::ui

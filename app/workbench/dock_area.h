@@ -37,6 +37,9 @@ public:
     void saveLayout() const; ///< to the user's settings
     void restoreLayout();    ///< once shown; the default one if none was saved
 
+signals:
+    void pageAsked(); ///< the user or the program wants to see one
+
 protected:
     void showEvent(QShowEvent* event) override;
 
@@ -49,7 +52,8 @@ private:
 
     QList<Entry> m_entries;
     QList<QAction*> m_pageActions;
-    QByteArray m_saved; ///< to be restored when the area shows
+    QByteArray m_saved; ///< to be restored when the area shows first
+    bool m_shown = false;
 };
 
 } // namespace mla::ui

@@ -7,6 +7,7 @@
 #include <QLabel>
 #include <QMimeData>
 #include <QProgressBar>
+#include <QStackedLayout>
 #include <QStatusBar>
 #include <QUrl>
 #include <QVBoxLayout>
@@ -15,6 +16,7 @@
 #include "app/workbench/dock_area.h"
 #include "app/workbench/selection_bar.h"
 #include "app/workbench/session.h"
+#include "core/pipeline/slurm_queue.h"
 #include "core/report/figure_data.h"
 #include "widgets/common/plain_text.h"
 #include "widgets/common/recent_files.h"
@@ -28,22 +30,44 @@
 #include "widgets/pages/rope_page.h"
 #include "widgets/pages/spectra_page.h"
 #include "widgets/pages/study_page.h"
+#include "widgets/pages/welcome_page.h"
 
 namespace mla::ui
 {
 namespace
 {
 const auto resumeOffer = QStringLiteral("resume"); // topic of notices
+constexpr int layersLookedAt = 3;                  // for the error that a rank is predicted to have
+
+ClusterServices slurmServices()
+{
+    if (!hasSlurm())
+        return {};
+    return {[] {
+                JobContext job;
+                return clusterJobs(job);
+            },
+            [](const std::string& id) {
+                JobContext job;
+                return cancelClusterJob(job, id);
+            }};
+}
 } // namespace
 
 Services coreServices()
 {
-    return {readStudy, inspectModel, measureTensors, runStudy, describeEveryLayout, exportDraft};
+    const auto spectra = [](const std::filesystem::path& model) {
+        JobContext job;
+        return weightSpectra(job, model, layersLookedAt);
+    };
+    return {readStudy, inspectModel,        spectra,     measureTensors,
+            runStudy,  describeEveryLayout, exportDraft, slurmServices()};
 }
 
 MainWindow::MainWindow(Services services, QWidget* parent)
     : QMainWindow(parent), m_services(std::move(services)), m_document(m_services.loadStudy),
       m_messages(new MessageBar(this)), m_docks(new DockArea(this)),
+      m_welcome(new WelcomePage(this)), m_stack(new QStackedLayout),
       m_selectionBar(new SelectionBar(m_document, m_selection, this)), m_jobs(m_services.runStudy)
 {
     setAcceptDrops(true);
@@ -53,7 +77,9 @@ MainWindow::MainWindow(Services services, QWidget* parent)
     column->setContentsMargins(0, 0, 0, 0);
     column->setSpacing(0);
     column->addWidget(m_messages);
-    column->addWidget(m_docks, 1);
+    column->addLayout(m_stack, 1);
+    m_stack->addWidget(m_docks);
+    m_stack->addWidget(m_welcome);
     setCentralWidget(content);
     addToolBar(m_selectionBar);
 
@@ -64,11 +90,13 @@ MainWindow::MainWindow(Services services, QWidget* parent)
     buildRunMenu();
     buildViewMenu();
     buildHelpMenu();
+    buildWelcome();
     buildStatusBar();
     connectDocument();
     connectJobs();
     m_session = new Session(*this, *m_docks, m_document, m_selection);
     m_session->restoreLayout();
+    showWelcome(true);
     showTitle();
     showJobState();
 }
@@ -111,6 +139,8 @@ void MainWindow::buildPages()
     connect(m_reportPage, &ReportPage::exportRequested, this, &MainWindow::exportReport);
     m_jobsPage = new JobsPage(m_jobs.list(), this);
     m_jobsPage->addStartAction(m_newRun);
+    if (m_services.cluster.list)
+        m_jobsPage->addCluster(new ClusterView(m_services.cluster, m_jobsPage));
     m_docks->addPage(QStringLiteral("jobs"), tr("Jobs"), m_jobsPage, DockPlace::Bottom);
 }
 
@@ -191,6 +221,11 @@ NewRunDialog* MainWindow::openRunDialog()
     dialog->setAttribute(Qt::WA_DeleteOnClose);
     if (!m_document.path().isEmpty())
         dialog->setStudy(m_document.path());
+    dialog->setSpectraAsker([this](const QString& checkpoint, const auto& answer) {
+        m_spectra.start(
+            [read = m_services.weightSpectra, path = filePath(checkpoint)] { return read(path); },
+            answer);
+    });
     connect(dialog, &NewRunDialog::planned, this, &MainWindow::startPlan);
     dialog->open();
     return dialog;

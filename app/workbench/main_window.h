@@ -10,11 +10,13 @@
 #include "widgets/jobs/study_jobs.h"
 #include "widgets/models/selection_model.h"
 #include "widgets/models/study_document.h"
+#include "widgets/pages/cluster_view.h"
 #include "widgets/pages/tensor_view.h"
 #include "widgets/plots/figure_batch.h"
 
 class QLabel;
 class QProgressBar;
+class QStackedLayout;
 
 namespace mla::ui
 {
@@ -29,15 +31,18 @@ class ReportPage;
 class SelectionBar;
 class Session;
 class StudyPage;
+class WelcomePage;
 
 /// What the window needs from core; tests put their own functions here.
 struct Services {
     StudyLoader loadStudy;
     ModelInspector inspect;
+    std::function<Result<WeightSpectra>(const std::filesystem::path&)> weightSpectra;
     TensorMeter measureTensors;
     StudyRunner runStudy;
     DraftDescriber describeDraft;
     DraftExporter exportDraft;
+    ClusterServices cluster; ///< empty where no Slurm is
 };
 [[nodiscard]] Services coreServices();
 
@@ -67,6 +72,7 @@ protected:
 
 private:
     void buildPages();
+    void buildWelcome();
     void buildFileMenu();
     void buildRunMenu();
     void buildViewMenu();
@@ -80,6 +86,8 @@ private:
                        const std::function<void()>& slot);
 
     NewRunDialog* openRunDialog();
+    void runDemo();
+    void showWelcome(bool shown);
     void startPlan(const StudyPlan& plan);
     void offerResume(const UnfinishedWork& work);
     void showJobState();
@@ -90,11 +98,14 @@ private:
     void stopAndClose();
 
     Services m_services;
+    LatestTask m_spectra; ///< of the checkpoint in the dialog; outlives it
     StudyDocument m_document;
     SelectionModel m_selection;
     FigureBatch m_batch;
     MessageBar* m_messages;
     DockArea* m_docks;
+    WelcomePage* m_welcome;
+    QStackedLayout* m_stack; ///< of the docks and the welcome page
     SelectionBar* m_selectionBar;
     Session* m_session = nullptr;
     RecentFiles* m_recent = nullptr;
@@ -104,7 +115,8 @@ private:
     ReportPage* m_reportPage = nullptr;
     JobsPage* m_jobsPage = nullptr;
     QAction *m_newRun = nullptr, *m_open = nullptr, *m_export = nullptr, *m_cancel = nullptr,
-            *m_reload = nullptr, *m_closeStudy = nullptr, *m_findCommand = nullptr;
+            *m_reload = nullptr, *m_closeStudy = nullptr, *m_findCommand = nullptr,
+            *m_runDemo = nullptr;
     CommandPalette* m_palette = nullptr; ///< made when it is first asked for
     QLabel* m_status = nullptr;
     QProgressBar* m_loading = nullptr;

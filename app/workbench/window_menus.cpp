@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// The menus of MainWindow and what each of their actions does.
+// The menus of MainWindow and what each of their actions does. Shortcuts are spelled out: the
+// standard ones of Qt differ between desktops, and are missing on some.
 #include <QMenuBar>
 
 #include "app/workbench/boxes.h"
@@ -27,27 +28,27 @@ QAction* MainWindow::addAction(QMenu* menu, const QString& title, const QKeySequ
 void MainWindow::buildFileMenu()
 {
     QMenu* menu = menuBar()->addMenu(tr("&File"));
-    m_newRun = addAction(menu, tr("&New run…"), QKeySequence::New, [this] { newRun(); });
-    m_open = addAction(menu, tr("&Open study…"), QKeySequence::Open, [this] { askForStudy(); });
+    m_newRun = addAction(menu, tr("&New run…"), Qt::CTRL | Qt::Key_N, [this] { newRun(); });
+    m_open = addAction(menu, tr("&Open study…"), Qt::CTRL | Qt::Key_O, [this] { askForStudy(); });
     m_recent = new RecentFiles(tr("Open &recent"), this);
     menu->addMenu(m_recent);
     connect(m_recent, &RecentFiles::chosen, this, &MainWindow::openStudy);
-    m_reload = addAction(menu, tr("Re&load study"), QKeySequence::Refresh,
-                         [this] { m_document.reload(); });
+    m_reload = addAction(menu, tr("Re&load study"), Qt::Key_F5, [this] { m_document.reload(); });
     m_closeStudy =
-        addAction(menu, tr("&Close study"), QKeySequence::Close, [this] { m_document.close(); });
+        addAction(menu, tr("&Close study"), Qt::CTRL | Qt::Key_W, [this] { m_document.close(); });
     menu->addSeparator();
     menu->addAction(m_draftExport->action());
     m_export =
         addAction(menu, tr("&Export report…"), Qt::CTRL | Qt::Key_E, [this] { exportReport(); });
     menu->addSeparator();
-    addAction(menu, tr("&Quit"), QKeySequence::Quit, [this] { close(); });
+    addAction(menu, tr("&Quit"), Qt::CTRL | Qt::Key_Q, [this] { close(); });
 }
 
 void MainWindow::buildRunMenu()
 {
     QMenu* menu = menuBar()->addMenu(tr("&Run"));
     menu->addAction(m_newRun);
+    m_runDemo = addAction(menu, tr("Run the &demo"), {}, [this] { runDemo(); });
     m_cancel = addAction(menu, tr("&Cancel running job"), Qt::CTRL | Qt::Key_Period,
                          [this] { m_jobs.cancel(m_jobs.current()); });
     addAction(menu, tr("Show &jobs"), {}, [this] { m_docks->raisePage(m_jobsPage); });
@@ -73,7 +74,7 @@ void MainWindow::buildViewMenu()
     menu->addMenu(new ThemeMenu(tr("&Theme"), menu));
     addAction(menu, tr("&Dismiss messages"), Qt::CTRL | Qt::SHIFT | Qt::Key_M,
               [this] { m_messages->dismissAll(); });
-    QAction* full = addAction(menu, tr("&Full screen"), QKeySequence::FullScreen,
+    QAction* full = addAction(menu, tr("&Full screen"), Qt::Key_F11,
                               [this] { setWindowState(windowState() ^ Qt::WindowFullScreen); });
     full->setCheckable(true);
 }
@@ -91,6 +92,7 @@ void MainWindow::findCommand()
 void MainWindow::buildHelpMenu()
 {
     QMenu* menu = menuBar()->addMenu(tr("&Help"));
+    addAction(menu, tr("&Welcome"), {}, [this] { showWelcome(true); });
     addAction(menu, tr("&About"), {}, [this] { showAbout(this); });
 }
 

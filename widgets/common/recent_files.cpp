@@ -42,6 +42,7 @@ void RecentFiles::store(const QStringList& paths)
 {
     QSettings().setValue(settingsKey, paths);
     rebuild();
+    emit changed();
 }
 
 void RecentFiles::rebuild()

@@ -22,6 +22,7 @@ public:
 
 signals:
     void chosen(const QString& path);
+    void changed();
 
 private:
     void store(const QStringList& paths);

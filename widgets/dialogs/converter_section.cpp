@@ -118,6 +118,24 @@ void ConverterSection::setModel(const std::optional<InspectReport>& model)
     showCache();
 }
 
+void ConverterSection::setSpectra(std::optional<WeightSpectra> spectra)
+{
+    m_spectra = std::move(spectra);
+    showCache();
+}
+
+/// From the weights alone, so before calibration: it ranks ranks, and says nothing of acceptance.
+QString ConverterSection::predictedError() const
+{
+    if (!m_spectra)
+        return {};
+    const double lost = lostBeyondRank(*m_spectra, m_rank->value());
+    return QLatin1Char('\n') + tr("Predicted error: %1 % of the key and value weights (%n layer(s) "
+                                  "looked at) lie beyond this rank",
+                                  nullptr, int(m_spectra->layers.size()))
+                                   .arg(100 * lost, 0, 'f', 1);
+}
+
 void ConverterSection::showCache()
 {
     if (!m_cache)
@@ -128,7 +146,8 @@ void ConverterSection::showCache()
         m_cache->setText(tr("Cache: %1 of %2 elements per token and layer (%3 %)")
                              .arg(elements)
                              .arg(original)
-                             .arg(100.0 * double(elements) / double(original), 0, 'f', 1));
+                             .arg(100.0 * double(elements) / double(original), 0, 'f', 1) +
+                         predictedError());
     } else {
         m_cache->setText(tr("Cache: known once the checkpoint is read"));
     }

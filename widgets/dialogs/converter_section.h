@@ -4,6 +4,7 @@
 
 #include <optional>
 
+#include "core/pipeline/weight_spectra.h"
 #include "widgets/dialogs/form_section.h"
 
 class QComboBox;
@@ -25,6 +26,8 @@ public:
     void setSettings(const ConvertSettings& settings);
     /// Shows cache elements against the original's; proposes ranks until the user has set some.
     void setModel(const std::optional<InspectReport>& model);
+    /// Of the model's weights; adds to the cache's line what the rank will lose of them.
+    void setSpectra(std::optional<WeightSpectra> spectra);
 
 signals:
     void changed();
@@ -32,6 +35,7 @@ signals:
 private:
     QSpinBox* addSpin(Field field, const QString& label, const QString& explanation, int minimum);
     void showCache();
+    [[nodiscard]] QString predictedError() const;
 
     std::string m_converter;
     QSpinBox* m_rank = nullptr;
@@ -41,6 +45,7 @@ private:
     QComboBox* m_svd = nullptr;
     QLabel* m_cache = nullptr;
     std::optional<InspectReport> m_model;
+    std::optional<WeightSpectra> m_spectra;
     bool m_touched = false, m_proposing = false;
 };
 

@@ -9,6 +9,7 @@
 #include <QDoubleSpinBox>
 #include <QFileInfo>
 #include <QLabel>
+#include <QPointer>
 #include <QPushButton>
 #include <QScreen>
 #include <QScrollArea>
@@ -129,9 +130,27 @@ void NewRunDialog::showModel(Probe& probe)
         const auto model = good ? std::optional(probe.state.report) : std::nullopt;
         m_transmla->setModel(model);
         m_mha2mla->setModel(model);
+        if (good && !probe.state.report.config.isMla())
+            askSpectra();
         proposePaths();
     }
     check();
+}
+
+void NewRunDialog::askSpectra()
+{
+    for (ConverterSection* section : {m_transmla, m_mha2mla})
+        section->setSpectra(std::nullopt);
+    if (!m_askSpectra)
+        return;
+    const QString checkpoint = m_checkpoint.field->path();
+    m_askSpectra(checkpoint, [dialog = QPointer(this),
+                              checkpoint](const Result<WeightSpectra>& spectra) {
+        if (!dialog || !spectra || dialog->m_checkpoint.field->path() != checkpoint)
+            return; // what is wrong with the checkpoint is said elsewhere
+        dialog->m_transmla->setSpectra(*spectra);
+        dialog->m_mha2mla->setSpectra(*spectra);
+    });
 }
 
 /// Follows the checkpoint's name until the user chooses other paths.

@@ -7,6 +7,7 @@
 #include <QDialog>
 #include <QTimer>
 
+#include "core/pipeline/weight_spectra.h"
 #include "widgets/dialogs/run_form.h"
 #include "widgets/jobs/latest_task.h"
 
@@ -26,6 +27,10 @@ class FormSection;
 class PathField;
 
 using ModelInspector = std::function<Result<InspectReport>(const std::filesystem::path&)>;
+/// Answers on the GUI thread once the checkpoint's spectra are known; perhaps after the dialog.
+using SpectraAsker =
+    std::function<void(const QString& checkpoint,
+                       const std::function<void(const Result<WeightSpectra>&)>& answer)>;
 
 /// Not modal to the program: open() it. Checkpoints are read off the GUI thread as they are typed.
 class NewRunDialog : public QDialog
@@ -42,6 +47,7 @@ public:
     void setCheckpoint(const QString& path);
     void setStudy(const QString& path);                  ///< results are added to it
     void setConversion(const ConvertSettings& settings); ///< the one converter to run
+    void setSpectraAsker(SpectraAsker ask) { m_askSpectra = std::move(ask); }
     [[nodiscard]] bool canStart() const { return !firstBlocking(m_issues); }
     [[nodiscard]] const std::vector<Issue>& issues() const { return m_issues; }
 
@@ -69,11 +75,13 @@ private:
     void watch(Probe& probe);
     void inspect(Probe& probe);
     void showModel(Probe& probe);
+    void askSpectra();
     void proposePaths();
     void check();
     void showReason();
 
     ModelInspector m_inspect;
+    SpectraAsker m_askSpectra;
     Probe m_checkpoint, m_target;
     std::vector<FormSection*> m_sections;
     ConverterSection* m_transmla = nullptr;

@@ -8,6 +8,7 @@
 #include <QPushButton>
 #include <QScrollBar>
 #include <QSplitter>
+#include <QTabWidget>
 #include <QTableView>
 #include <QVBoxLayout>
 
@@ -98,8 +99,19 @@ void JobsPage::addStartAction(QAction* action)
     m_state->addAction(action);
 }
 
+void JobsPage::addCluster(QWidget* view)
+{
+    m_tabs = new QTabWidget(this);
+    m_tabs->setDocumentMode(true);
+    m_tabs->addTab(m_state, tr("This machine"));
+    m_tabs->addTab(view, tr("Cluster"));
+    layout()->addWidget(m_tabs);
+}
+
 void JobsPage::select(JobId job)
 {
+    if (m_tabs)
+        m_tabs->setCurrentWidget(m_state);
     const int row = m_jobs.rowOf(job);
     if (row >= 0)
         m_view->setCurrentIndex(m_jobs.index(row, 0));

@@ -10,6 +10,7 @@ class QLabel;
 class QPlainTextEdit;
 class QPushButton;
 class QTableView;
+class QTabWidget;
 
 namespace mla::ui
 {
@@ -23,6 +24,8 @@ public:
     explicit JobsPage(JobListModel& jobs, QWidget* parent = nullptr);
 
     void addStartAction(QAction* action); ///< offered while there are no jobs
+    /// A second tab beside this machine's jobs.
+    void addCluster(QWidget* view);
     void select(JobId job);
 
 signals:
@@ -44,6 +47,7 @@ private:
     QPushButton* m_copy;
     QPushButton* m_reveal;
     EmptyState* m_state;
+    QTabWidget* m_tabs = nullptr; ///< only with a cluster
 };
 
 } // namespace mla::ui

@@ -106,6 +106,7 @@ private slots:
     void plansAreSavedOpenedAndCopied();
     void dialogInspectsWhatIsTyped();
     void dialogShowsWhyItCannotStart();
+    void errorOfTheRankIsPredicted();
 };
 
 void NewRunDialogTest::proposalsHalveTheCache()
@@ -386,6 +387,45 @@ void NewRunDialogTest::dialogShowsWhyItCannotStart()
     QCOMPARE(planned.size(), 1);
     const auto plan = planned.front().front().value<StudyPlan>();
     QCOMPARE(plan.drafts, std::filesystem::path("/nowhere/new-drafts"));
+}
+
+/// Two layers whose singular values are 4 and 3: the second holds 9 of 25, so 60 % of the norm.
+void NewRunDialogTest::errorOfTheRankIsPredicted()
+{
+    NewRunDialog dialog(
+        [](const std::filesystem::path&) -> Result<InspectReport> { return smallModel(); });
+    std::function<void(const Result<WeightSpectra>&)> answer;
+    QString asked;
+    dialog.setSpectraAsker([&](const QString& checkpoint, const auto& whenKnown) {
+        asked = checkpoint;
+        answer = whenKnown;
+    });
+    const auto shown = [&dialog](const QString& text) {
+        int count = 0;
+        for (const QLabel* label : dialog.findChildren<QLabel*>())
+            count += label->text().contains(text);
+        return count;
+    };
+    dialog.setCheckpoint("/models/toy");
+    QTRY_COMPARE(asked, QString("/models/toy"));
+    QCOMPARE(shown("Predicted error"), 0);
+    answer(WeightSpectra{{0, 4}, {{4, 3}, {4, 3}}});
+    QCOMPARE(shown("Predicted error"), 2); // both converters
+    for (ConverterSection* section : dialog.findChildren<ConverterSection*>()) {
+        ConverterForm form = section->value();
+        form.settings.kvLoraRank = 1;
+        section->setSettings(form.settings);
+    }
+    QCOMPARE(shown("60.0 %"), 2);
+
+    // An answer that comes when another checkpoint stands there is about the wrong one.
+    const auto late = answer;
+    dialog.setCheckpoint("/models/other");
+    QTRY_COMPARE(asked, QString("/models/other"));
+    late(WeightSpectra{{0}, {{4, 3}}});
+    QCOMPARE(shown("Predicted error"), 0);
+    answer(badInput("no such tensor"));
+    QCOMPARE(shown("Predicted error"), 0);
 }
 
 QTEST_MAIN(NewRunDialogTest)

@@ -1,0 +1,310 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+// The whole story of a first user, in the real window, with the keyboard alone: welcome, new run,
+// live losses, every page, comparison, report, close, and open again.
+//
+// MLA_STORY_SHOTS=DIR keeps a picture of every stop, MLA_STORY_THEME=dark changes the look;
+// tests/support/story.sh takes them under Xvfb at each theme and scale.
+#include <QAction>
+#include <QDir>
+#include <QFileDialog>
+#include <QLineEdit>
+#include <QListWidget>
+#include <QPushButton>
+#include <QSettings>
+#include <QSignalSpy>
+#include <QSpinBox>
+#include <QTabBar>
+#include <QTableView>
+#include <QTemporaryDir>
+#include <QTest>
+
+#include "app/workbench/dock_area.h"
+#include "app/workbench/main_window.h"
+#include "tests/support/window_parts.h"
+#include "widgets/common/command_palette.h"
+#include "widgets/dialogs/converter_section.h"
+#include "widgets/dialogs/new_run_dialog.h"
+#include "widgets/pages/compare_page.h"
+#include "widgets/pages/welcome_page.h"
+#include "widgets/plots/plot_view.h"
+
+using namespace mla::ui;
+using mla::test::button;
+using mla::test::named;
+
+namespace
+{
+
+constexpr int mostTabs = 120; ///< a part that is further away cannot be called reachable
+
+void press(Qt::Key key, Qt::KeyboardModifiers modifiers = {})
+{
+    QWidget* at = QApplication::activePopupWidget();
+    if (!at)
+        at = QApplication::focusWidget();
+    if (!at)
+        at = QApplication::activeWindow();
+    QVERIFY(at);
+    QTest::keyClick(at, key, modifiers);
+}
+
+/// Goes to the part as a user without a mouse does.
+void reach(const QWidget* part)
+{
+    QVERIFY(part);
+    const auto arrived = [part] {
+        const QWidget* focus = QApplication::focusWidget();
+        return focus && (focus == part || part->isAncestorOf(focus));
+    };
+    for (int i = 0; i < mostTabs && !arrived(); ++i)
+        press(Qt::Key_Tab);
+    QVERIFY2(arrived(), qPrintable(part->accessibleName() + " is not reached by Tab"));
+}
+
+/// Replaces the text of the part that has the focus.
+void type(const QString& text)
+{
+    press(Qt::Key_A, Qt::ControlModifier);
+    QTest::keyClicks(QApplication::focusWidget(), text);
+    if (QApplication::activePopupWidget())
+        press(Qt::Key_Escape); // what a completer offers
+}
+
+} // namespace
+
+class StoryTest : public QObject
+{
+    Q_OBJECT
+private slots:
+    void initTestCase();
+    void welcome();
+    void newRun();
+    void liveRun();
+    void everyPage();
+    void compare();
+    void findACommand();
+    void exportReport();
+    void closeAndOpenAgain();
+
+private:
+    [[nodiscard]] QString path(const QString& name) const { return m_folder.filePath(name); }
+    [[nodiscard]] PlotView* plot(const QString& name) const
+    {
+        return named<PlotView>(*m_window, name);
+    }
+    [[nodiscard]] QString front() const { return m_window->findChild<DockArea*>()->frontPage(); }
+    void openWindow();
+    /// Brings a page to the front by the shortcut that its menu entry shows.
+    void goTo(const QString& title);
+    void shoot(QWidget* window, const QString& name);
+    /// After a dialog. Window managers do so; the offscreen platform has none.
+    void comeBack();
+    QTemporaryDir m_folder;
+    std::unique_ptr<MainWindow> m_window;
+    int m_shots = 0;
+};
+
+void StoryTest::initTestCase()
+{
+    QVERIFY(m_folder.isValid());
+    mla::test::isolateSettings(path("settings"));
+    qputenv("HOME", path("home").toUtf8());
+    const bool dark = qEnvironmentVariable("MLA_STORY_THEME") == QLatin1String("dark");
+    QSettings().setValue("theme", dark ? 2 : 1);
+    openWindow();
+}
+
+void StoryTest::openWindow()
+{
+    m_window = std::make_unique<MainWindow>(coreServices());
+    m_window->show();
+    m_window->activateWindow();
+    QVERIFY(QTest::qWaitForWindowActive(m_window.get()));
+}
+
+void StoryTest::comeBack()
+{
+    m_window->activateWindow();
+    QVERIFY(QTest::qWaitForWindowActive(m_window.get()));
+}
+
+void StoryTest::goTo(const QString& title)
+{
+    for (const QAction* action : m_window->findChild<DockArea*>()->pageActions())
+        if (action->text() == title) {
+            const QKeyCombination keys = action->shortcut()[0];
+            press(keys.key(), keys.keyboardModifiers());
+            return;
+        }
+    QFAIL(qPrintable("there is no page " + title));
+}
+
+void StoryTest::shoot(QWidget* window, const QString& name)
+{
+    const QString folder = qEnvironmentVariable("MLA_STORY_SHOTS");
+    if (folder.isEmpty())
+        return;
+    QTest::qWait(300); // for animations and figures that are drawn later
+    const QString file = QStringLiteral("%1/%2-%3.png")
+                             .arg(folder)
+                             .arg(++m_shots, 2, 10, QLatin1Char('0'))
+                             .arg(name);
+    QVERIFY2(window->grab().save(file), qPrintable(file));
+}
+
+void StoryTest::welcome()
+{
+    QVERIFY(m_window->findChild<WelcomePage*>()->isVisible());
+    shoot(m_window.get(), "welcome");
+}
+
+void StoryTest::newRun()
+{
+    press(Qt::Key_Tab); // from "Run the demo"
+    press(Qt::Key_Space);
+    auto* dialog = m_window->findChild<NewRunDialog*>();
+    QVERIFY(dialog);
+    QTRY_VERIFY(dialog->isActiveWindow());
+    const auto fill = [dialog](const char* name, const QString& text) {
+        auto* part = named<QWidget>(*dialog, QString::fromLatin1(name));
+        QVERIFY2(part, name);
+        reach(part);
+        type(text);
+    };
+    const QString resources = QStringLiteral(MLA_RESOURCES), demo = resources + "/demo/";
+    fill("Checkpoint folder", demo + "stories260K");
+    fill("Calibration text or JSONL files", "self:" + resources + "/prompts/stories.txt");
+    fill("Calibration sequences", "16");
+    fill("Tokens of a calibration sequence", "96");
+    fill("Task files", demo + "tasks/animals.jsonl," + demo + "tasks/weather.jsonl");
+    fill("New tokens at most", "48");
+    fill("Study file", path("story.h5"));
+    fill("Drafts folder", path("drafts"));
+    for (ConverterSection* section : dialog->findChildren<ConverterSection*>())
+        if (section->title() != QLatin1String("TransMLA")) {
+            reach(section);
+            if (section->isChecked())
+                press(Qt::Key_Space);
+            QVERIFY(!section->isChecked());
+        }
+    fill("Optimizer steps a layer", "150");
+    fill("Tokens a step", "256");
+    QTRY_VERIFY_WITH_TIMEOUT(dialog->canStart(), 20000);
+    shoot(dialog, "new-run");
+    reach(button(*dialog, "Start"));
+    press(Qt::Key_Space);
+    QTRY_VERIFY(m_window->jobs().busy());
+}
+
+void StoryTest::liveRun()
+{
+    comeBack();
+    QTRY_COMPARE(front(), QStringLiteral("refinement"));
+    PlotView* loss = plot("Loss of the selected layer");
+    QTRY_VERIFY_WITH_TIMEOUT(!loss->isEmpty(), 120000);
+    shoot(m_window.get(), "live-run");
+    QTRY_VERIFY_WITH_TIMEOUT(!m_window->jobs().busy(), 300000);
+    QVERIFY2(m_window->jobs().list().stateOf(1) == JobState::Finished,
+             qPrintable(m_window->jobs().list().logOf(1)));
+    QTRY_COMPARE(m_window->document().study().runs.size(), std::size_t(3));
+    QCOMPARE(m_window->messages().texts(), QStringList());
+}
+
+void StoryTest::everyPage()
+{
+    press(Qt::Key_Down, Qt::AltModifier);
+    press(Qt::Key_Down, Qt::AltModifier);
+    QVERIFY(m_window->selection().layer().has_value());
+    for (const char* title : {"Study", "Checkpoint", "Refinement", "Rank spectra", "RoPE residuals",
+                              "Acceptance", "Report", "Jobs"}) {
+        goTo(QString::fromLatin1(title));
+        QTest::qWait(50);
+        shoot(m_window.get(), QString::fromLatin1(title).toLower().replace(' ', '-'));
+    }
+    for (const char* name : {"Loss of the selected layer", "Singular values", "Retained energy",
+                             "Key energy that leaves the rotary path", "Acceptance by task"})
+        QVERIFY2(!plot(name)->isEmpty(), name);
+    goTo("Acceptance");
+    auto* views = named<QTabBar>(*m_window, "Views of acceptance");
+    if (!views)
+        views = named<QWidget>(*m_window, "Views of acceptance")->findChild<QTabBar*>();
+    reach(views);
+    for (int view = 1; view < views->count(); ++view) {
+        press(Qt::Key_Right);
+        QCOMPARE(views->currentIndex(), view);
+        QTest::qWait(50);
+        shoot(m_window.get(), QStringLiteral("acceptance-view-%1").arg(view));
+    }
+}
+
+void StoryTest::compare()
+{
+    goTo("Compare");
+    QTRY_COMPARE(front(), QStringLiteral("compare"));
+    auto* page = m_window->findChild<ComparePage*>();
+    auto* runs = named<QListWidget>(*page, "Runs to compare");
+    reach(runs);
+    page->setCompared({});
+    press(Qt::Key_Home);
+    press(Qt::Key_Space);
+    press(Qt::Key_End);
+    press(Qt::Key_Space);
+    QCOMPARE(page->compared().size(), 2);
+    shoot(m_window.get(), "compare");
+}
+
+void StoryTest::findACommand()
+{
+    press(Qt::Key_K, Qt::ControlModifier);
+    auto* palette = m_window->findChild<CommandPalette*>();
+    QVERIFY(palette && palette->isVisible());
+    QTest::keyClicks(QApplication::focusWidget(), "rope");
+    shoot(m_window.get(), "command-palette");
+    press(Qt::Key_Return);
+    QTRY_COMPARE(front(), QStringLiteral("rope"));
+}
+
+void StoryTest::exportReport()
+{
+    QVERIFY(QDir().mkpath(path("report")));
+    press(Qt::Key_E, Qt::ControlModifier);
+    auto* dialog = m_window->findChild<QFileDialog*>();
+    QVERIFY(dialog);
+    QTRY_VERIFY(dialog->isActiveWindow());
+    type(path("report"));
+    press(Qt::Key_Return);
+    QTRY_VERIFY_WITH_TIMEOUT(!m_window->messages().texts().isEmpty(), 120000);
+    QVERIFY(m_window->messages().texts().first().contains("written"));
+    comeBack();
+    const QStringList files = QDir(path("report")).entryList(QDir::Files);
+    for (const char* ending : {".pdf", ".svg", ".png", ".csv", ".tex", ".md", ".json"})
+        QVERIFY2(!files.filter(QString::fromLatin1(ending)).isEmpty(), ending);
+    shoot(m_window.get(), "report-written");
+    press(Qt::Key_M, Qt::ControlModifier | Qt::ShiftModifier);
+    QCOMPARE(m_window->messages().texts(), QStringList());
+}
+
+void StoryTest::closeAndOpenAgain()
+{
+    const auto layer = m_window->selection().layer();
+    const QString run = m_window->selection().run();
+    press(Qt::Key_Q, Qt::ControlModifier);
+    QTRY_VERIFY(!m_window->isVisible());
+    openWindow();
+    m_window->restoreSession();
+    QTRY_VERIFY(m_window->document().isLoaded());
+    QCOMPARE(m_window->document().path(), path("story.h5"));
+    QCOMPARE(m_window->selection().run(), run);
+    QCOMPARE(m_window->selection().layer(), layer);
+    QTRY_COMPARE(front(), QStringLiteral("rope"));
+    shoot(m_window.get(), "opened-again");
+}
+
+int main(int argc, char** argv)
+{
+    QCoreApplication::setAttribute(Qt::AA_DontUseNativeDialogs);
+    QApplication application(argc, argv);
+    StoryTest test;
+    return QTest::qExec(&test, argc, argv);
+}
+#include "tst_story.moc"
