@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// Where the files that ship with the programs stand: demo/, prompts/, tasks/, python/, fonts/.
+// Where the files that ship with the programs stand: demo/, prompts/, tasks/, python/, help/.
 #pragma once
 
 #include <filesystem>

@@ -107,6 +107,7 @@ void TestPackaging::theDebHoldsWhatItShould_data()
           "share/mla-draft-workbench/prompts/calibration.txt",
           "share/mla-draft-workbench/tasks/human_eval.jsonl",
           "share/mla-draft-workbench/grids/demo.json",
+          "share/mla-draft-workbench/help/index.md",
           "share/mla-draft-workbench/python/hf_backend.py",
           "share/mla-draft-workbench/installer/lib/environments.sh",
           "share/mla-draft-workbench/installer/requirements-libtorch.txt",
