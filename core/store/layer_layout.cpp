@@ -121,20 +121,31 @@ Result<RopeRecord> readRope(const h5::Group& group)
     return record;
 }
 
+/// The numbers of a layer's fidelity group; one list for both directions.
+template <typename Record>
+auto fidelities(Record& record)
+{
+    return std::array{std::pair{schema::before, &record.before},
+                      std::pair{schema::after, &record.after},
+                      std::pair{schema::ropeOnly, &record.sources.ropeOnly},
+                      std::pair{schema::rankOnly, &record.sources.rankOnly},
+                      std::pair{schema::both, &record.sources.both},
+                      std::pair{schema::refined, &record.sources.refined}};
+}
+
 Status writeFidelity(h5::Group& layer, const LayerRecord& record)
 {
-    if (!record.before && !record.after)
+    if (!record.before && !record.after && !record.sources.any())
         return {};
     MLA_TRY(group, layer.create(schema::fidelity));
     MLA_CHECK(group.setTextAttribute(schema::columns, schema::fidelityColumns));
-    const auto write = [&group](const char* name, const FidelityRecord& f) {
-        const std::array<double, 3> values = {f.relativeError, f.cosine, f.attentionKl};
-        return group.writeVector<double>(name, values);
-    };
-    if (record.before)
-        MLA_CHECK(write(schema::before, *record.before));
-    if (record.after)
-        MLA_CHECK(write(schema::after, *record.after));
+    for (const auto& [name, fidelity] : fidelities(record)) {
+        if (!*fidelity)
+            continue;
+        const std::array<double, 3> values = {(*fidelity)->relativeError, (*fidelity)->cosine,
+                                              (*fidelity)->attentionKl};
+        MLA_CHECK(group.writeVector<double>(name, values));
+    }
     return {};
 }
 
@@ -176,10 +187,10 @@ Status readDiagnostics(const h5::Group& group, LayerRecord& record)
     }
     if (group.has(schema::fidelity)) {
         MLA_TRY(child, group.open(schema::fidelity));
-        MLA_TRY(before, readFidelity(child, schema::before));
-        MLA_TRY(after, readFidelity(child, schema::after));
-        record.before = before;
-        record.after = after;
+        for (const auto& [name, fidelity] : fidelities(record)) {
+            MLA_TRY(stored, readFidelity(child, name));
+            *fidelity = stored;
+        }
     }
     return {};
 }

@@ -2,6 +2,7 @@
 #include "core/store/records.h"
 
 #include <algorithm>
+#include <functional>
 #include <map>
 
 namespace mla
@@ -33,6 +34,24 @@ std::optional<double> RunRecord::meanRelativeError() const
         ++count;
     }
     return count > 0 ? std::optional(sum / count) : std::nullopt;
+}
+
+std::vector<double> AttentionMapRecord::difference() const
+{
+    std::vector<double> values(original.size());
+    std::ranges::transform(draft, original, values.begin(), std::minus<>());
+    return values;
+}
+
+void RunRecord::put(AttentionMapRecord map)
+{
+    const auto found = std::ranges::find_if(attentionMaps, [&](const AttentionMapRecord& other) {
+        return other.layer == map.layer && other.head == map.head && other.prompt == map.prompt;
+    });
+    if (found == attentionMaps.end())
+        attentionMaps.push_back(std::move(map));
+    else
+        *found = std::move(map);
 }
 
 const std::string* TokenTextRecord::find(std::int32_t token) const

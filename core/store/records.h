@@ -61,13 +61,24 @@ struct FidelityRecord {
     double attentionKl = 0;   ///< KL(original || draft), nats, mean over heads and queries
 };
 
+/// Where a layer's functional error comes from (design section 5): the block with one part of the
+/// conversion at a time, on the same states. What cannot be formed is absent.
+struct ErrorSourcesRecord {
+    std::optional<FidelityRecord> ropeOnly; ///< the draft's rotary handling at full rank
+    std::optional<FidelityRecord> rankOnly; ///< its low-rank keys and values, every pair rotary
+    std::optional<FidelityRecord> both;     ///< the converted block
+    std::optional<FidelityRecord> refined;  ///< the block after refinement
+    [[nodiscard]] bool any() const { return ropeOnly || rankOnly || both || refined; }
+};
+
 struct LayerRecord {
     LayerIndex layer;
     std::optional<LossCurve> loss;
     std::optional<SpectrumRecord> spectrum;
     std::optional<RopeRecord> rope;
     std::optional<FidelityRecord> before,
-        after; ///< around refinement; a conversion has `after` only
+        after;                  ///< around refinement; a conversion has `after` only
+    ErrorSourcesRecord sources; ///< of `fidelity --error-sources`
     std::optional<double> lossBefore, lossAfter; ///< held-out loss of the run's objective
     double seconds = 0;
     bool keptConverted = false; ///< refinement did not help; converted weights stay
@@ -77,6 +88,36 @@ struct LayerRecord {
 struct StageRecord {
     double perplexity = 0;
     double kl = 0; ///< mean KL(original || stage) of next-token distributions, nats
+};
+
+/// What ErrorSourcesRecord of a run's layers was measured on, and why parts of it are absent.
+struct ErrorSourcesNote {
+    std::string measuredOn;   ///< source of the calibration sequences
+    std::string noConversion; ///< why ropeOnly, rankOnly or both are absent; empty = they are there
+    std::string noRefinement; ///< why refined is absent; empty = it is there
+};
+
+/// How original and draft predict from the positions first .. last of a text.
+struct PositionBucket {
+    int first = 0, last = 0; ///< of the token that predicts the next one, 0-based, inclusive
+    std::int64_t tokens = 0; ///< predictions
+    double originalPerplexity = 0, perplexity = 0; ///< exp(mean negative log-likelihood)
+    double kl = 0; ///< mean KL(original || draft) of next-token distributions, nats
+};
+struct PositionScores {
+    std::string source;                  ///< the text, or the source of the calibration sequences
+    std::vector<PositionBucket> buckets; ///< ascending; those that the text reaches
+};
+
+/// Attention probabilities of one head on a prompt, of the original's block and of the draft's on
+/// the original's states.
+struct AttentionMapRecord {
+    LayerIndex layer;
+    HeadIndex head; ///< a query head
+    std::string prompt;
+    std::vector<std::string> tokens;                      ///< [T] texts
+    std::vector<double> original, draft;                  ///< [T, T], row = query, column = key
+    [[nodiscard]] std::vector<double> difference() const; ///< [T, T] draft - original
 };
 
 /// One draft: a conversion or a refinement.
@@ -98,7 +139,13 @@ struct RunRecord {
     std::vector<std::string> warnings;
     std::vector<LayerRecord> layers;
     std::map<std::string, StageRecord> stages; ///< original, rope_removed, low_rank, refined
+    // Of `fidelity`, on demand.
+    std::optional<ErrorSourcesNote> errorSources; ///< set when layers have `sources`
+    std::optional<PositionScores> positions;
+    std::vector<AttentionMapRecord> attentionMaps;
 
+    /// Inserts, or replaces the map of the same layer, head and prompt.
+    void put(AttentionMapRecord map);
     [[nodiscard]] std::optional<double> meanRelativeError() const; ///< of layers' `after`
 };
 

@@ -103,8 +103,16 @@ names of groups under /checkpoints, /calibration, /runs, /acceptance, /continuat
 /runs/<id>/layers/NNN/rope/distance [b] | tokens | centres of bins of |i - j|
 /runs/<id>/layers/NNN/rope/score_residual [b] | logit | mean |change of attention logit|
 /runs/<id>/layers/NNN/fidelity/before, after [3] | 1, 1, nats | relative error, cosine, KL of attention probabilities
+/runs/<id>/layers/NNN/fidelity/rope_only, rank_only, both, refined [3] | 1, 1, nats | the same numbers with one source of error at a time
 /runs/<id>/layers/NNN/seconds, complete | s, 0 or 1 |
 /runs/<id>/stages/<name>/perplexity, kl | 1, nats | original, rope_removed, low_rank, refined; KL(original || stage)
+/runs/<id>/error_sources @measured_on, @no_conversion, @no_refinement | | what they were measured on, and why parts are absent
+/runs/<id>/positions @source | | the text that was scored
+/runs/<id>/positions/first, last [b] | position | of the tokens that predict, inclusive
+/runs/<id>/positions/tokens, perplexity, original_perplexity, kl [b] | tokens, 1, 1, nats | predictions in each bucket; KL(original || draft)
+/runs/<id>/attention_maps/NNN @layer, @head | | a query head
+/runs/<id>/attention_maps/NNN/prompt, tokens [T] | | the text, and its tokens'
+/runs/<id>/attention_maps/NNN/original, draft [T,T] | probability | row = query, column = key
 /acceptance/<row> @target, @run, @task, @backend, @method, @k, @temperature, @seed | | what was measured
 /acceptance/<row> @tokens, @wall_time, @tokens_per_second, @plain_steps | tokens, s, 1/s, steps | over all prompts
 /acceptance/<row> @identical_to_greedy | 0 or 1 | absent for replay

@@ -20,7 +20,7 @@ namespace mla::schema
 inline constexpr auto studyFormat = "mla-draft-study";
 inline constexpr auto layerFormat = "mla-draft-layer"; ///< a part: one layer group as root
 inline constexpr int majorVersion = 1;                 ///< readers refuse a higher one
-inline constexpr int minorVersion = 3;                 ///< additions that older readers may ignore
+inline constexpr int minorVersion = 4;                 ///< additions that older readers may ignore
 
 // Attributes of the root.
 inline constexpr auto format = "format";
@@ -97,12 +97,31 @@ inline constexpr auto columns = "columns";
 inline constexpr auto fidelityColumns = "relative_error,cosine,attention_kl";
 inline constexpr auto before = "before";
 inline constexpr auto after = "after";
+// since 1.4, absent where they do not apply
+inline constexpr auto ropeOnly = "rope_only";
+inline constexpr auto rankOnly = "rank_only";
+inline constexpr auto both = "both";
+inline constexpr auto refined = "refined";
 inline constexpr auto complete = "complete";
 inline constexpr auto keptConverted = "kept_converted"; ///< attribute
 
 // /runs/<id>/stages/<name>
 inline constexpr auto perplexity = "perplexity";
 inline constexpr auto kl = "kl";
+
+// /runs/<id>/{error_sources, positions, attention_maps}, since 1.4
+inline constexpr auto errorSources = "error_sources";
+inline constexpr auto measuredOn = "measured_on";
+inline constexpr auto noConversion = "no_conversion";
+inline constexpr auto noRefinement = "no_refinement";
+inline constexpr auto positions = "positions";
+inline constexpr auto first = "first";
+inline constexpr auto last = "last";
+inline constexpr auto originalPerplexity = "original_perplexity";
+inline constexpr auto attentionMaps = "attention_maps";
+inline constexpr auto head = "head"; ///< attribute
+inline constexpr auto original = "original";
+inline constexpr auto draft = "draft";
 
 // /acceptance/<row>, attributes but for the raw counts
 inline constexpr auto target = "target";

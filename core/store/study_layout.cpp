@@ -104,7 +104,7 @@ Status writeRun(h5::Group& group, const RunRecord& run)
         MLA_CHECK(child.writeScalar(schema::perplexity, stage.perplexity));
         MLA_CHECK(child.writeScalar(schema::kl, stage.kl));
     }
-    return {};
+    return writeRunDiagnostics(group, run);
 }
 
 Status readRunNumbers(const h5::Group& group, RunRecord& run)
@@ -173,6 +173,7 @@ Result<RunRecord> readRun(const h5::Group& group)
         MLA_TRY(kl, child.readScalar<double>(schema::kl));
         run.stages[schema::idOf(name)] = {perplexity, kl};
     }
+    MLA_CHECK(readRunDiagnostics(group, run));
     run.warnings = std::move(warnings);
     run.layers = std::move(layers);
     return run;

@@ -14,6 +14,10 @@ Result<StudyData> readStudy(const h5::Group& root);
 Status writeLayer(h5::Group& group, const LayerRecord& record);
 Result<LayerRecord> readLayer(const h5::Group& group);
 
+/// What `fidelity` adds to a run: error_sources, positions, attention_maps.
+Status writeRunDiagnostics(h5::Group& run, const RunRecord& record);
+Status readRunDiagnostics(const h5::Group& run, RunRecord& record);
+
 Status writeAcceptance(h5::Group& group, const AcceptanceRecord& row);
 Result<AcceptanceRecord> readAcceptance(const h5::Group& group);
 Status writeContinuations(h5::Group& group, const ContinuationRecord& record);

@@ -60,6 +60,22 @@ inline RunRecord sampleRun(const std::string& id, const std::string& variant)
     return run;
 }
 
+/// What `fidelity` adds to a run of two layers.
+inline RunRecord withDiagnostics(RunRecord run)
+{
+    for (LayerRecord& layer : run.layers) {
+        layer.sources.ropeOnly = FidelityRecord{.125, .99, .01};
+        layer.sources.rankOnly = FidelityRecord{.375, .9, .02};
+        layer.sources.both = FidelityRecord{.5, .8, .03};
+        layer.sources.refined = FidelityRecord{.25, .95, .015};
+    }
+    run.errorSources = ErrorSourcesNote{"self", "", ""};
+    run.positions = PositionScores{"tale.txt", {{0, 31, 64, 8, 16, .5}, {32, 63, 9, 4, 5, .25}}};
+    run.attentionMaps = {
+        {LayerIndex(1), HeadIndex(3), "é", {"<s>", " é"}, {1, 0, .5, .5}, {1, 0, .75, .25}}};
+    return run;
+}
+
 inline AcceptanceRecord sampleRow(const std::string& run, const std::string& task,
                                   const std::vector<std::int32_t>& accepted)
 {
@@ -109,7 +125,7 @@ inline StudyData sampleStudy()
     study.put(CalibrationRecord{"self", "self", 2, 3, {1, 2, 3, 4, 5, 6}, {1, 1, 1, 1, 1, 0}});
     study.put(CalibrationRecord{"none", "", 0, 0, {}, {}});
     study.put(sampleRun("transmla-4+2/converted", "converted"));
-    study.put(sampleRun("transmla-4+2/functional", "functional"));
+    study.put(withDiagnostics(sampleRun("transmla-4+2/functional", "functional")));
     RunRecord bare;
     bare.id = "a bare run: 100% 你好/../.";
     bare.layers = {LayerRecord{}};

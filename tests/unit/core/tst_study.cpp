@@ -68,7 +68,24 @@ public:
     Dump& operator<<(const LayerRecord& v)
     {
         return *this << v.layer.value << v.loss << v.spectrum << v.rope << v.before << v.after
-                     << v.lossBefore << v.lossAfter << v.seconds << v.keptConverted << v.complete;
+                     << v.sources.ropeOnly << v.sources.rankOnly << v.sources.both
+                     << v.sources.refined << v.lossBefore << v.lossAfter << v.seconds
+                     << v.keptConverted << v.complete;
+    }
+    Dump& operator<<(const ErrorSourcesNote& v)
+    {
+        return *this << v.measuredOn << v.noConversion << v.noRefinement;
+    }
+    Dump& operator<<(const PositionBucket& v)
+    {
+        return *this << v.first << v.last << v.tokens << v.originalPerplexity << v.perplexity
+                     << v.kl;
+    }
+    Dump& operator<<(const PositionScores& v) { return *this << v.source << v.buckets; }
+    Dump& operator<<(const AttentionMapRecord& v)
+    {
+        return *this << v.layer.value << v.head.value << v.prompt << v.tokens << v.original
+                     << v.draft;
     }
     Dump& operator<<(const CheckpointRecord& v)
     {
@@ -86,7 +103,7 @@ public:
               << v.seconds << v.peakRssBytes << v.warnings << v.layers;
         for (const auto& [name, stage] : v.stages)
             *this << name << stage.perplexity << stage.kl;
-        return *this;
+        return *this << v.errorSources << v.positions << v.attentionMaps;
     }
     Dump& operator<<(const AcceptanceRecord& v)
     {
@@ -459,7 +476,7 @@ void TestStudy::readableWithH5py()
     const QString script = R"(
 import h5py, json, math, sys
 f = h5py.File(sys.argv[1])
-assert f.attrs["format"] == "mla-draft-study" and f.attrs["version"] == "1.3"
+assert f.attrs["format"] == "mla-draft-study" and f.attrs["version"] == "1.4"
 assert f.attrs["created"] == "2026-01-01T00:00:00Z"
 run = f["runs"]["transmla-4+2%2Ffunctional"]
 assert run.attrs["variant"] == "functional" and run.attrs["kv_lora_rank"] == 4
@@ -472,6 +489,12 @@ assert list(layer["spectrum/weights"]) == [8, 4, 2, 1]
 assert layer["rope/kept_energy"].shape == (2, 3)
 assert layer["fidelity/after"][0] == .25 + .1 and layer["complete"][()] == 1
 assert run["stages/refined/perplexity"][()] == 25
+assert layer["fidelity/rope_only"][0] == .125 and layer["fidelity/refined"][0] == .25
+assert run["error_sources"].attrs["measured_on"] == "self"
+assert list(run["positions/first"]) == [0, 32] and list(run["positions/tokens"]) == [64, 9]
+assert run["attention_maps/000"].attrs["head"] == 3
+assert list(run["attention_maps/000/tokens"].asstr()) == ["<s>", " é"]
+assert run["attention_maps/000/draft"][1, 0] == .75
 row = f["acceptance"]["transmla-4+2%2Ffunctional%2Fmath%2Fk3"]
 assert list(row["accepted"]) == [3, 0, 1, 2] and row.attrs["k"] == 3
 assert "tokens_per_second" not in row.attrs
