@@ -14,7 +14,8 @@ namespace
 {
 
 /// Sum over heads and valid queries of KL(p || q), of one sequence.
-double attentionKl(const GqaBlock& original, const MlaBlock& draft, const Tensor& input,
+template <typename Block>
+double attentionKl(const GqaBlock& original, const Block& draft, const Tensor& input,
                    const Tensor& mask)
 {
     const auto [q, k] = rotatedQueriesKeys(original, input);
@@ -26,10 +27,9 @@ double attentionKl(const GqaBlock& original, const MlaBlock& draft, const Tensor
     return (kl * mask.to(torch::kFloat64).unsqueeze(1)).sum().item<double>();
 }
 
-} // namespace
-
-FidelityRecord blockFidelity(const GqaBlock& original, const MlaBlock& draft, const Tensor& input,
-                             const Tensor& target, const Tensor& mask)
+template <typename Block>
+FidelityRecord measure(const GqaBlock& original, const Block& draft, const Tensor& input,
+                       const Tensor& target, const Tensor& mask)
 {
     const torch::NoGradGuard noGrad;
     double error = 0, energy = 0, cosine = 0, kl = 0, tokens = 0;
@@ -50,6 +50,20 @@ FidelityRecord blockFidelity(const GqaBlock& original, const MlaBlock& draft, co
     record.cosine = cosine / tokens;
     record.attentionKl = kl / (tokens * original.heads);
     return record;
+}
+
+} // namespace
+
+FidelityRecord blockFidelity(const GqaBlock& original, const MlaBlock& draft, const Tensor& input,
+                             const Tensor& target, const Tensor& mask)
+{
+    return measure(original, draft, input, target, mask);
+}
+
+FidelityRecord blockFidelity(const GqaBlock& original, const GqaBlock& changed, const Tensor& input,
+                             const Tensor& target, const Tensor& mask)
+{
+    return measure(original, changed, input, target, mask);
 }
 
 } // namespace mla

@@ -16,5 +16,9 @@ namespace mla
 FidelityRecord blockFidelity(const GqaBlock& original, const MlaBlock& draft,
                              const torch::Tensor& input, const torch::Tensor& target,
                              const torch::Tensor& mask);
+/// The same of a GQA block with other weights.
+FidelityRecord blockFidelity(const GqaBlock& original, const GqaBlock& changed,
+                             const torch::Tensor& input, const torch::Tensor& target,
+                             const torch::Tensor& mask);
 
 } // namespace mla
