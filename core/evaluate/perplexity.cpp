@@ -20,36 +20,59 @@ struct WindowSums {
     std::int64_t tokens = 0, agreeing = 0;
 };
 
-WindowSums scoreWindow(const Decoder& model, const Decoder* reference,
-                       const std::vector<int>& window)
+WindowSums sumsOf(const WindowScores& scores)
+{
+    WindowSums sums;
+    sums.nll = scores.nll.sum().item<double>();
+    sums.tokens = scores.nll.numel();
+    if (scores.kl.defined()) {
+        sums.kl = scores.kl.sum().item<double>();
+        sums.agreeing = static_cast<std::int64_t>(scores.agreeing.sum().item<double>());
+    }
+    return sums;
+}
+
+/// -log p of each row's own next token, [rows].
+torch::Tensor negative(const torch::Tensor& log, const torch::Tensor& next)
+{
+    return -log.gather(-1, next).squeeze(-1);
+}
+
+torch::Tensor joined(const std::vector<torch::Tensor>& blocks)
+{
+    if (blocks.empty())
+        return torch::zeros({0}, torch::kFloat64); // a window of one token
+    return torch::cat(blocks).to(torch::kCPU, torch::kFloat64);
+}
+
+} // namespace
+
+WindowScores scoreWindow(const Decoder& model, const Decoder* reference,
+                         const std::vector<int>& window)
 {
     const torch::Tensor ids = idTensor(window, model.device());
     const std::int64_t scored = ids.size(1) - 1;
     const torch::Tensor hidden = model.hiddenStates(ids)[0];
     const torch::Tensor referenceHidden = reference ? reference->hiddenStates(ids)[0] : hidden;
-    WindowSums sums;
+    std::vector<torch::Tensor> nll, referenceNll, kl, agreeing;
     for (std::int64_t first = 0; first < scored; first += kRows) {
         const std::int64_t rows = std::min(kRows, scored - first);
         const torch::Tensor log =
-            model.ends().logits(hidden.narrow(0, first, rows)).log_softmax(-1);
+            model.ends().logits(hidden.narrow(0, first, rows)).log_softmax(-1); // [rows, V]
         const torch::Tensor next = ids[0].narrow(0, first + 1, rows).unsqueeze(-1);
-        sums.nll -= log.gather(-1, next).to(torch::kFloat64).sum().item<double>();
-        if (reference) {
-            const torch::Tensor logReference =
-                reference->ends().logits(referenceHidden.narrow(0, first, rows)).log_softmax(-1);
-            sums.kl += (logReference.exp() * (logReference - log))
-                           .sum(-1)
-                           .to(torch::kFloat64)
-                           .sum()
-                           .item<double>();
-            sums.agreeing += (log.argmax(-1) == logReference.argmax(-1)).sum().item<std::int64_t>();
-        }
+        nll.push_back(negative(log, next));
+        if (!reference)
+            continue;
+        const torch::Tensor logReference =
+            reference->ends().logits(referenceHidden.narrow(0, first, rows)).log_softmax(-1);
+        referenceNll.push_back(negative(logReference, next));
+        kl.push_back((logReference.exp() * (logReference - log)).sum(-1));
+        agreeing.push_back(log.argmax(-1) == logReference.argmax(-1));
     }
-    sums.tokens = scored;
-    return sums;
+    if (!reference)
+        return {joined(nll), {}, {}, {}};
+    return {joined(nll), joined(referenceNll), joined(kl), joined(agreeing)};
 }
-
-} // namespace
 
 TokenWindows disjointWindows(const std::vector<int>& ids, int length)
 {
@@ -74,7 +97,7 @@ Result<PredictionScore> scoreWindows(JobContext& job, const Decoder& model,
         const auto i = static_cast<std::size_t>(index);
         MLA_CHECK(
             checkIds(model.config(), windows[i], static_cast<std::int64_t>(windows[i].size())));
-        parts[i] = scoreWindow(model, reference, windows[i]);
+        parts[i] = sumsOf(scoreWindow(model, reference, windows[i]));
         job.emitEvent(StageProgress{"perplexity", static_cast<double>(++done), count});
         return {};
     }));

@@ -19,6 +19,17 @@ using TokenWindows = std::vector<std::vector<int>>;
 /// Disjoint windows of `length`; the last is kept if it has two tokens.
 TokenWindows disjointWindows(const std::vector<int>& ids, int length);
 
+/// The predictions of one window, entry t that of token t + 1 from those before it: [tokens - 1]
+/// fp64 on the CPU.
+struct WindowScores {
+    torch::Tensor nll;          ///< negative log-likelihood, nats
+    torch::Tensor referenceNll; ///< the reference's; undefined without one, like the next two
+    torch::Tensor kl;           ///< KL(reference || model) of next-token distributions, nats
+    torch::Tensor agreeing;     ///< 1 where both have the same first choice
+};
+WindowScores scoreWindow(const Decoder& model, const Decoder* reference,
+                         const std::vector<int>& window);
+
 struct PredictionScore {
     double perplexity = 0;   ///< exp(mean negative log-likelihood)
     std::int64_t tokens = 0; ///< scored tokens
