@@ -64,18 +64,6 @@ Result<std::vector<Continuation>> generate(JobContext& job, const TextRequest& w
     return all;
 }
 
-/// A token's text within a text; nothing for an id without a token. Decoders treat the first token
-/// of a text in their own way, so it is told from what a second one adds.
-std::optional<std::string> textOf(const Tokenizer& tokenizer, int id)
-{
-    const Result<std::string> once = tokenizer.decode({id}), twice = tokenizer.decode({id, id});
-    if (!once.ok() || !twice.ok())
-        return std::nullopt;
-    const std::string text = twice->starts_with(*once) ? twice->substr(once->size()) : *once;
-    constexpr std::string_view partOfACharacter = "\xEF\xBF\xBD";
-    return text == partOfACharacter ? tokenizer.tokenOf(id) : text;
-}
-
 } // namespace
 
 Result<TargetTexts> targetTexts(JobContext& job, const TextRequest& what, const Decoder& target)
@@ -109,12 +97,22 @@ Result<TargetTexts> targetTexts(JobContext& job, const TextRequest& what, const 
     return texts;
 }
 
+std::optional<std::string> tokenText(const Tokenizer& tokenizer, int id)
+{
+    const Result<std::string> once = tokenizer.decode({id}), twice = tokenizer.decode({id, id});
+    if (!once.ok() || !twice.ok())
+        return std::nullopt;
+    const std::string text = twice->starts_with(*once) ? twice->substr(once->size()) : *once;
+    constexpr std::string_view partOfACharacter = "\xEF\xBF\xBD";
+    return text == partOfACharacter ? tokenizer.tokenOf(id) : text;
+}
+
 TokenTextRecord tokenTexts(const AcceptPair& pair, const std::string& checkpoint,
                            const std::vector<std::int32_t>& ids)
 {
     TokenTextRecord record{checkpoint, {}, {}};
     for (const std::int32_t id : std::set<std::int32_t>(ids.begin(), ids.end())) {
-        std::optional<std::string> text = id < 0 ? std::nullopt : textOf(pair.tokenizer, id);
+        std::optional<std::string> text = id < 0 ? std::nullopt : tokenText(pair.tokenizer, id);
         if (!text)
             continue;
         record.ids.push_back(id);

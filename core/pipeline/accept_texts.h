@@ -30,6 +30,10 @@ struct TargetTexts {
 /// The texts that the target gives by itself under the settings' rule.
 Result<TargetTexts> targetTexts(JobContext& job, const TextRequest& what, const Decoder& target);
 
+/// A token's text within a text; nothing for an id without a token. Decoders treat the first token
+/// of a text in their own way, so it is told from what a second one adds.
+std::optional<std::string> tokenText(const Tokenizer& tokenizer, int id);
+
 /// Texts of all tokens of `ids` for a study; ids that are no token are left out.
 TokenTextRecord tokenTexts(const AcceptPair& pair, const std::string& checkpoint,
                            const std::vector<std::int32_t>& ids);

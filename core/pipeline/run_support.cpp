@@ -180,15 +180,22 @@ obtainCalibration(JobContext& job, const Checkpoint& checkpoint, const std::stri
     return named;
 }
 
-TokenWindows heldoutWindows(const CalibrationSet& set)
+TokenWindows validWindows(const CalibrationSet& set)
 {
     TokenWindows windows;
-    for (int row = set.sequences() - set.heldout(); row < set.sequences(); ++row) {
+    for (int row = 0; row < set.sequences(); ++row) {
         const std::int64_t valid = set.mask[row].sum().item<std::int64_t>();
         const torch::Tensor ids = set.ids[row].narrow(0, 0, valid).contiguous();
         windows.emplace_back(ids.data_ptr<std::int64_t>(), ids.data_ptr<std::int64_t>() + valid);
     }
     return windows;
+}
+
+TokenWindows heldoutWindows(const CalibrationSet& set)
+{
+    const std::int64_t heldout = set.heldout(), first = set.sequences() - heldout;
+    return validWindows(
+        {set.ids.narrow(0, first, heldout), set.mask.narrow(0, first, heldout), set.source});
 }
 
 Result<std::map<std::string, StageRecord>>

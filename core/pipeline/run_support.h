@@ -51,6 +51,8 @@ Result<NamedCalibration> obtainCalibration(JobContext& job, const Checkpoint& ch
                                            const std::filesystem::path& stored);
 CalibrationRecord toRecord(const NamedCalibration& calibration);
 
+/// All sequences of a set as windows (padding cut off).
+TokenWindows validWindows(const CalibrationSet& set);
 /// Held-out sequences of a set as windows to score (padding cut off).
 TokenWindows heldoutWindows(const CalibrationSet& set);
 

@@ -3,6 +3,7 @@
 // in the layouts of TransMLA and MHA2MLA and go through every command.
 #include "core/export/imported_draft.h"
 #include "core/model/layer_loading.h"
+#include "core/pipeline/draft_diagnostics.h"
 #include "core/pipeline/pipeline.h"
 #include "tests/support/numeric.h"
 
@@ -215,6 +216,14 @@ void TestImportedDrafts::generates()
     QVERIFY(std::abs(perplexity(imported()) / perplexity(request.model) - 1) < 1e-6);
     const auto fidelity = must(measureFidelity(job, imported(), stories(), kCalibration, onCpu()));
     QCOMPARE(fidelity.layers.size(), std::size_t{5});
+    const auto sources =
+        must(measureErrorSources(job, {imported(), stories(), kCalibration, onCpu(), {}}));
+    QVERIFY(sources.note.noConversion.find("does not tell how") != std::string::npos);
+    for (std::size_t i = 0; i < 5; ++i) {
+        const ErrorSourcesRecord& parts = sources.layers[i].sources;
+        QVERIFY(!parts.ropeOnly && !parts.rankOnly && !parts.refined);
+        QCOMPARE(parts.both->relativeError, fidelity.layers[i].after->relativeError);
+    }
     QVERIFY(fidelity.meanRelativeError > 0.01 && fidelity.meanRelativeError < 1.5);
 }
 
