@@ -89,12 +89,18 @@ std::vector<Figure> allFigures(const StudyData& study)
     addComparisons(figures, study);
     for (const RunRecord& run : study.runs) {
         add(figures, layerErrors(run));
+        add(figures, errorSources(run));
+        add(figures, positionKl(run));
+        add(figures, positionPerplexity(run));
         add(figures, lossCurves(run, std::nullopt));
         add(figures, rankSpectrum(run, std::nullopt));
         add(figures, retainedEnergy(run));
         if (const auto layer = worstRopeLayer(run))
             add(figures, ropeHeatmap(run, *layer));
         add(figures, ropeDistance(run, std::nullopt));
+        for (const AttentionMapRecord& map : run.attentionMaps)
+            for (Figure& figure : attentionMaps(run, map))
+                add(figures, std::move(figure));
     }
     makeIdsUnique(figures);
     return figures;

@@ -30,6 +30,11 @@ struct Series {
     std::optional<int> layer;      ///< the layer it belongs to, for linked selection
 };
 
+/// low to high, both inclusive.
+struct Band {
+    double low = 0, high = 0;
+};
+
 /// values[row * columns + column]; row 0 is at the bottom.
 struct Heatmap {
     int rows = 0, columns = 0;
@@ -37,11 +42,7 @@ struct Heatmap {
     std::string valueLabel, valueUnit;
     bool diverging = false;              ///< centred at 0
     std::vector<std::string> texts = {}; ///< written into the cells, as many as values, or empty
-};
-
-/// Values between which nothing is said to have changed.
-struct Band {
-    double low = 0, high = 0;
+    std::optional<Band> range = {};      ///< what the colours span; null: what the values do
 };
 
 struct Figure {
@@ -51,7 +52,7 @@ struct Figure {
     std::vector<Series> series;
     std::optional<Heatmap> heatmap;
     std::optional<double> verticalMark; ///< x of a marked position (the rank line)
-    std::optional<Band> horizontalBand; ///< of y
+    std::optional<Band> horizontalBand; ///< of y: nothing is said to have changed within
     std::string caption;                ///< one sentence with the numbers
 };
 
@@ -72,6 +73,14 @@ Figure retainedEnergy(const RunRecord& run);
 Figure ropeHeatmap(const RunRecord& run, LayerIndex layer);
 /// Mean |change of attention logit| against token distance, one layer or all.
 Figure ropeDistance(const RunRecord& run, std::optional<LayerIndex> layer);
+/// Relative functional error per layer by its source: rotary alone, low rank alone, both, after
+/// refinement. What is absent has no series.
+Figure errorSources(const RunRecord& run);
+/// Mean KL(original || draft) and perplexity of both by position in the text.
+Figure positionKl(const RunRecord& run);
+Figure positionPerplexity(const RunRecord& run);
+/// [query x key] probabilities of original and draft on one colour scale, then draft - original.
+std::vector<Figure> attentionMaps(const RunRecord& run, const AttentionMapRecord& map);
 /// Acceptance rate (%) by task with variants side by side; one figure per converter and k.
 std::vector<Figure> acceptanceByTask(const StudyData& study);
 /// Conditional and cumulative acceptance per draft position.

@@ -121,7 +121,10 @@ void setUpAxis(QCPAxis* axis, const Axis& description, bool integer)
     axis->setNumberPrecision(6);
     if (!description.categories.empty()) {
         QSharedPointer<QCPAxisTickerText> ticker(new QCPAxisTickerText);
-        for (std::size_t i = 0; i < description.categories.size(); ++i)
+        const std::size_t count = description.categories.size();
+        const std::size_t most = axis->orientation() == Qt::Horizontal ? 16 : 32;
+        const std::size_t step = (count + most - 1) / most; // more labels would overlap
+        for (std::size_t i = 0; i < count; i += step)
             ticker->addTick(static_cast<double>(i),
                             QString::fromStdString(description.categories[i]));
         axis->setTicker(ticker);

@@ -51,6 +51,8 @@ QString wrapped(const QString& text, const QFontMetrics& metrics, int width)
 
 QCPRange valueRange(const Heatmap& map)
 {
+    if (map.range)
+        return {map.range->low, map.range->high};
     double low = 0, high = 0;
     bool any = false;
     for (const double value : map.values) {

@@ -5,6 +5,7 @@
 
 #include "core/report/figure_data.h"
 #include "core/report/study_cells.h"
+#include "core/report/tables.h"
 #include "tests/support/matched_study.h"
 #include "tests/support/sample_study.h"
 
@@ -36,6 +37,9 @@ private Q_SLOTS:
     void lossOfAllLayers();
     void errorsPerLayer();
     void errorComparisonKeepsGaps();
+    void sourcesPerLayer();
+    void positionsAlongTheText();
+    void attentionMapsShareTheirScale();
     void spectrumIsNormalisedAndMarked();
     void retained();
     void ropeMap();
@@ -115,6 +119,68 @@ void TestFigureData::errorComparisonKeepsGaps()
     QCOMPARE(figure.series[1].role, std::string("partial-rope"));
     QCOMPARE(figure.series[1].x, (std::vector<double>{0, 1}));
     QVERIFY(std::isnan(figure.series[1].y[0]) && close(figure.series[1].y[1], .35));
+}
+
+void TestFigureData::sourcesPerLayer()
+{
+    RunRecord run = test::withDiagnostics(m_run);
+    std::swap(run.layers[0], run.layers[1]);
+    const Figure figure = errorSources(run);
+    std::vector<std::string> names;
+    for (const Series& series : figure.series) {
+        names.push_back(series.name);
+        QCOMPARE(series.x, (std::vector<double>{0, 1}));
+    }
+    QCOMPARE(names, (std::vector<std::string>{"rotary alone", "low rank alone", "both",
+                                              "after refinement"}));
+    QCOMPARE(figure.series[0].y, (std::vector<double>{.125, .125}));
+    QCOMPARE(figure.series[1].y, (std::vector<double>{.375, .375}));
+    QCOMPARE(figure.series[3].role, std::string("functional"));
+    QVERIFY2(contains(figure.caption, "low rank alone 0.375"), figure.caption.c_str());
+    const Table table = figureTable(figure);
+    QCOMPARE(table.columns.size(), std::size_t{5});
+    QCOMPARE(std::get<double>(table.rows[1][3]), .5);
+    for (LayerRecord& layer : run.layers)
+        layer.sources.rankOnly.reset();
+    run.errorSources->noConversion = "why";
+    QCOMPARE(errorSources(run).series.size(), std::size_t{3});
+    QVERIFY(contains(errorSources(run).caption, "absent: why."));
+    QVERIFY(errorSources(m_run).series.empty());
+}
+
+void TestFigureData::positionsAlongTheText()
+{
+    const RunRecord run = test::withDiagnostics(m_run);
+    const Figure kl = positionKl(run), perplexity = positionPerplexity(run);
+    QCOMPARE(kl.x.categories, (std::vector<std::string>{"0–31", "32–63"}));
+    QCOMPARE(kl.series[0].y, (std::vector<double>{.5, .25}));
+    QVERIFY2(contains(kl.caption, "64, 9"), kl.caption.c_str());
+    QVERIFY(perplexity.y.logarithmic);
+    QCOMPARE(perplexity.series[0].y, (std::vector<double>{8, 4}));
+    QCOMPARE(perplexity.series[1].y, (std::vector<double>{16, 5}));
+    QCOMPARE(std::get<std::string>(figureTable(kl).rows[1][0]), std::string("32–63"));
+    QVERIFY(positionKl(m_run).series.empty() && positionPerplexity(m_run).series.empty());
+}
+
+/// The first query stands at the top: the last row.
+void TestFigureData::attentionMapsShareTheirScale()
+{
+    const RunRecord run = test::withDiagnostics(m_run);
+    const std::vector<Figure> figures = attentionMaps(run, run.attentionMaps[0]);
+    QCOMPARE(figures.size(), std::size_t{3});
+    QCOMPARE(figures[0].heatmap->values, (std::vector<double>{.5, .5, 1, 0}));
+    QCOMPARE(figures[1].heatmap->values, (std::vector<double>{.75, .25, 1, 0}));
+    QCOMPARE(figures[2].heatmap->values, (std::vector<double>{.25, -.25, 0, 0}));
+    for (const int i : {0, 1})
+        QCOMPARE(figures[static_cast<std::size_t>(i)].heatmap->range->high, 1.0);
+    QVERIFY(figures[2].heatmap->diverging && !figures[2].heatmap->range);
+    QCOMPARE(figures[0].x.categories, (std::vector<std::string>{"0 <s>", "1  é"}));
+    QCOMPARE(figures[0].y.categories, (std::vector<std::string>{"1  é", "0 <s>"}));
+    // Half of (0.25 + 0.25) over two queries.
+    QVERIFY2(contains(figures[2].caption, "12.5 %"), figures[2].caption.c_str());
+    AttentionMapRecord broken = run.attentionMaps[0];
+    broken.draft.pop_back();
+    QVERIFY(attentionMaps(run, broken).empty());
 }
 
 void TestFigureData::spectrumIsNormalisedAndMarked()
@@ -331,11 +397,16 @@ void TestFigureData::wholeReport()
             QVERIFY(series.low.empty() || series.low.size() == series.x.size());
         }
     }
-    for (const char* id : {"acceptance-transmla-k3", "position-transmla-k3",
-                           "position-conditional-transmla-k3", "error-comparison-transmla",
-                           "error-transmla-4+2-functional", "loss-transmla-4+2-functional",
-                           "spectrum-transmla-4+2-converted", "energy-transmla-4+2-converted",
-                           "rope-transmla-4+2-converted-layer0", "distance-transmla-4+2-converted"})
+    for (const char* id :
+         {"acceptance-transmla-k3", "position-transmla-k3", "position-conditional-transmla-k3",
+          "error-comparison-transmla", "error-transmla-4+2-functional",
+          "loss-transmla-4+2-functional", "spectrum-transmla-4+2-converted",
+          "energy-transmla-4+2-converted", "rope-transmla-4+2-converted-layer0",
+          "distance-transmla-4+2-converted", "sources-transmla-4+2-functional",
+          "positions-kl-transmla-4+2-functional", "positions-perplexity-transmla-4+2-functional",
+          "attention-transmla-4+2-functional-layer1-head3-original",
+          "attention-transmla-4+2-functional-layer1-head3-draft",
+          "attention-transmla-4+2-functional-layer1-head3-difference"})
         QVERIFY2(ids.contains(id), id);
     QVERIFY(contains(figures.front().id, "acceptance"));
 }
