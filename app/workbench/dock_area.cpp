@@ -2,6 +2,7 @@
 #include "app/workbench/dock_area.h"
 
 #include <QAction>
+#include <QApplication>
 #include <QDockWidget>
 #include <QSettings>
 
@@ -36,6 +37,7 @@ void DockArea::addPage(const QString& id, const QString& title, QWidget* page, D
     action->setShortcut(QKeySequence(Qt::CTRL | (Qt::Key_0 + int(m_entries.size()))));
     connect(action, &QAction::triggered, this, [this, dock] { raiseDock(dock); });
     m_pageActions << action;
+    dock->toggleViewAction()->setText(tr("%1 panel").arg(title));
     connect(dock->toggleViewAction(), &QAction::triggered, this, &DockArea::pageAsked);
 }
 
@@ -76,6 +78,15 @@ QWidget* DockArea::page(const QString& id) const
         if (entry.dock->objectName() == id)
             return entry.dock->widget();
     return nullptr;
+}
+
+QString DockArea::currentPage() const
+{
+    const QWidget* focus = QApplication::focusWidget();
+    for (const Entry& entry : m_entries)
+        if (focus && entry.dock->isAncestorOf(focus))
+            return entry.dock->objectName();
+    return frontPage();
 }
 
 QString DockArea::frontPage() const

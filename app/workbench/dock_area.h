@@ -29,6 +29,9 @@ public:
     /// Id of the page that is seen in the centre; "" while the window is hidden.
     [[nodiscard]] QString frontPage() const;
 
+    /// Id of the page that has the focus, else the front one.
+    [[nodiscard]] QString currentPage() const;
+
     /// Per page: an action that brings it to the front.
     [[nodiscard]] const QList<QAction*>& pageActions() const { return m_pageActions; }
     [[nodiscard]] QList<QAction*> visibilityActions() const;

@@ -179,10 +179,11 @@ void MainWindow::connectDocument()
     connect(&m_batch, &FigureBatch::finished, this, [this](const QStringList& files) {
         statusBar()->clearMessage();
         const QString folder = files.isEmpty() ? QString() : QFileInfo(files.first()).path();
-        m_messages->post({Notice::Severity::Info,
-                          tr("%n file(s) written to %1.", nullptr, int(files.size())).arg(folder),
-                          files.join(QLatin1Char('\n')), tr("Show folder"),
-                          [folder] { QDesktopServices::openUrl(QUrl::fromLocalFile(folder)); }});
+        m_messages->post(
+            {Notice::Severity::Info,
+             tr("The report was written to %1: %2 files.").arg(folder).arg(files.size()),
+             files.join(QLatin1Char('\n')), tr("Show folder"),
+             [folder] { QDesktopServices::openUrl(QUrl::fromLocalFile(folder)); }});
     });
 }
 

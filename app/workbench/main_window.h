@@ -24,6 +24,7 @@ namespace mla::ui
 class CheckpointPage;
 class CommandPalette;
 class DockArea;
+class HelpWindow;
 class JobsPage;
 class Page;
 class RecentFiles;
@@ -78,6 +79,7 @@ private:
     void buildViewMenu();
     void buildHelpMenu();
     void findCommand();
+    void showGuide();
     void buildStatusBar();
     void connectDocument();
     void connectJobs();
@@ -116,8 +118,9 @@ private:
     JobsPage* m_jobsPage = nullptr;
     QAction *m_newRun = nullptr, *m_open = nullptr, *m_export = nullptr, *m_cancel = nullptr,
             *m_reload = nullptr, *m_closeStudy = nullptr, *m_findCommand = nullptr,
-            *m_runDemo = nullptr;
+            *m_runDemo = nullptr, *m_showGuide = nullptr;
     CommandPalette* m_palette = nullptr; ///< made when it is first asked for
+    HelpWindow* m_guide = nullptr;       ///< so is this
     QLabel* m_status = nullptr;
     QProgressBar* m_loading = nullptr;
     bool m_closing = false;

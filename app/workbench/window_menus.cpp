@@ -2,6 +2,7 @@
 // The menus of MainWindow and what each of their actions does. Shortcuts are spelled out: the
 // standard ones of Qt differ between desktops, and are missing on some.
 #include <QMenuBar>
+#include <QStackedLayout>
 
 #include "app/workbench/boxes.h"
 #include "app/workbench/dock_area.h"
@@ -9,9 +10,13 @@
 #include "app/workbench/selection_bar.h"
 #include "app/workbench/session.h"
 #include "app/workbench/theme_menu.h"
+#include "core/base/resources.h"
 #include "widgets/common/command_palette.h"
+#include "widgets/common/plain_text.h"
 #include "widgets/common/recent_files.h"
+#include "widgets/help/help_window.h"
 #include "widgets/pages/jobs_page.h"
+#include "widgets/pages/welcome_page.h"
 
 namespace mla::ui
 {
@@ -92,8 +97,20 @@ void MainWindow::findCommand()
 void MainWindow::buildHelpMenu()
 {
     QMenu* menu = menuBar()->addMenu(tr("&Help"));
+    m_showGuide = addAction(menu, tr("User &guide"), Qt::Key_F1, [this] { showGuide(); });
     addAction(menu, tr("&Welcome"), {}, [this] { showWelcome(true); });
     addAction(menu, tr("&About"), {}, [this] { showAbout(this); });
+}
+
+/// At the page that the user is looking at.
+void MainWindow::showGuide()
+{
+    if (!m_guide) {
+        const Result<std::filesystem::path> resources = resourceDirectory();
+        m_guide = new HelpWindow(resources ? text(*resources / "help") : QString(), this);
+    }
+    m_guide->showPage(m_stack->currentWidget() == m_welcome ? QStringLiteral("index")
+                                                            : m_docks->currentPage());
 }
 
 } // namespace mla::ui

@@ -19,13 +19,17 @@ namespace mla::ui
 /// is closed.
 void MainWindow::buildWelcome()
 {
-    m_welcome->addEntry(m_runDemo,
+    m_welcome->addEntry(m_runDemo, QStringLiteral("run-demo"),
                         tr("Converts a small story model that comes with the program with both "
                            "converters, refines the drafts, and measures what is accepted: a few "
                            "minutes."));
-    m_welcome->addEntry(m_newRun, tr("Convert a checkpoint of yours, refine its drafts, and "
-                                     "compare what its target accepts."));
-    m_welcome->addEntry(m_open, tr("Look at what an earlier run has stored (.h5)."));
+    m_welcome->addEntry(m_newRun, QStringLiteral("new-run"),
+                        tr("Convert a checkpoint of yours, refine its drafts, and "
+                           "compare what its target accepts."));
+    m_welcome->addEntry(m_open, QStringLiteral("open-study"),
+                        tr("Look at what an earlier run has stored (.h5)."));
+    m_welcome->addEntry(m_showGuide, QStringLiteral("guide"),
+                        tr("A page for every question, at F1 from everywhere."));
     m_welcome->setRecent(m_recent->paths());
     connect(m_recent, &RecentFiles::changed, this,
             [this] { m_welcome->setRecent(m_recent->paths()); });

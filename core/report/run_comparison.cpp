@@ -98,14 +98,25 @@ std::vector<Cell> comparedRow(Cell first, const std::vector<std::optional<double
     return row;
 }
 
-void addMeasure(Table& table, const Runs& runs, const std::string& name,
+/// Whether a row was added: only where at least one run has the measure.
+bool addMeasure(Table& table, const Runs& runs, const std::string& name,
                 const std::function<std::optional<double>(const RunRecord&)>& measure)
 {
     std::vector<std::optional<double>> values;
     for (const RunRecord* run : runs)
         values.push_back(measure(*run));
-    if (std::ranges::any_of(values, [](const auto& value) { return value.has_value(); }))
-        table.rows.push_back(comparedRow(name, values));
+    if (std::ranges::none_of(values, [](const auto& value) { return value.has_value(); }))
+        return false;
+    table.rows.push_back(comparedRow(name, values));
+    return true;
+}
+
+/// Counts, which have no decimals.
+void makeWhole(std::vector<Cell>& row)
+{
+    for (Cell& cell : row)
+        if (const auto* number = std::get_if<double>(&cell))
+            cell = static_cast<std::int64_t>(std::llround(*number));
 }
 
 /// The rate of each run at one task under one protocol, where at least one run has it.
@@ -215,9 +226,10 @@ Table measureComparison(const StudyData& study, const Runs& runs)
                [](const RunRecord& run) { return run.meanRelativeError(); });
     addMeasure(table, runs, "Perplexity",
                [](const RunRecord& run) { return finalPerplexity(run); });
-    addMeasure(table, runs, "Cache elements a token and layer", [](const RunRecord& run) {
-        return std::optional(static_cast<double>(run.cacheElements));
-    });
+    if (addMeasure(table, runs, "Cache elements a token and layer", [](const RunRecord& run) {
+            return std::optional(static_cast<double>(run.cacheElements));
+        }))
+        makeWhole(table.rows.back());
     addAcceptance(table, study, runs);
     return table;
 }

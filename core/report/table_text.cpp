@@ -132,6 +132,8 @@ std::string cellText(const Cell& cell, const Column& column)
     if (const auto* number = std::get_if<double>(&cell))
         return column.withSign ? signedText(*number, column.decimals)
                                : fixedText(*number, column.decimals);
+    if (const auto* count = std::get_if<std::int64_t>(&cell); count && column.withSign)
+        return signedText(static_cast<double>(*count), 0);
     return std::holds_alternative<std::monostate>(cell) ? noValue : exactCell(cell);
 }
 

@@ -24,6 +24,7 @@
 #include "widgets/common/command_palette.h"
 #include "widgets/dialogs/converter_section.h"
 #include "widgets/dialogs/new_run_dialog.h"
+#include "widgets/help/help_window.h"
 #include "widgets/pages/compare_page.h"
 #include "widgets/pages/welcome_page.h"
 #include "widgets/plots/plot_view.h"
@@ -82,6 +83,7 @@ private slots:
     void liveRun();
     void everyPage();
     void compare();
+    void guide();
     void findACommand();
     void exportReport();
     void closeAndOpenAgain();
@@ -262,6 +264,20 @@ void StoryTest::findACommand()
     shoot(m_window.get(), "command-palette");
     press(Qt::Key_Return);
     QTRY_COMPARE(front(), QStringLiteral("rope"));
+}
+
+void StoryTest::guide()
+{
+    goTo("Acceptance");
+    press(Qt::Key_F1);
+    auto* help = m_window->findChild<HelpWindow*>();
+    QVERIFY(help);
+    QTRY_VERIFY(help->isActiveWindow());
+    QCOMPARE(help->currentPage(), QStringLiteral("acceptance"));
+    shoot(help, "guide");
+    press(Qt::Key_Escape);
+    QTRY_VERIFY(!help->isVisible());
+    comeBack();
 }
 
 void StoryTest::exportReport()

@@ -70,7 +70,7 @@ QString WelcomeTest::saveStudyAs(const QString& path)
 void WelcomeTest::showsBeforeAStudyIsOpen()
 {
     QVERIFY(welcomes());
-    for (const char* name : {"Run the demo", "New run…", "Open study…"}) {
+    for (const char* name : {"Run the demo", "New run…", "Open study…", "User guide"}) {
         QVERIFY2(entry(QString::fromUtf8(name)), name);
         QVERIFY2(!entry(QString::fromUtf8(name))->description().isEmpty(), name);
     }

@@ -12,7 +12,8 @@ namespace mla::ui
 {
 namespace
 {
-constexpr QSize roomyFor{620, 420};
+constexpr int roomyWidth = 620;
+constexpr int mostRows = 18;
 constexpr int margin = 12;
 } // namespace
 
@@ -46,6 +47,7 @@ CommandPalette::CommandPalette(QWidget* window)
     connect(m_line, &QLineEdit::textChanged, this, [this](const QString& typed) {
         m_model->setFilter(typed);
         selectFirst();
+        place();
     });
     connect(m_list, &QTreeView::clicked, this, [this](const QModelIndex& at) { run(at.row()); });
     hide();
@@ -67,8 +69,12 @@ void CommandPalette::open(std::vector<Command> commands)
 void CommandPalette::place()
 {
     const QWidget* window = parentWidget();
-    const QSize size =
-        roomyFor.boundedTo(window->size() - QSize(2 * margin, 2 * margin)).expandedTo({1, 1});
+    const int rows = std::clamp(m_model->rowCount({}), 1, mostRows);
+    const int list = rows * std::max(m_list->sizeHintForRow(0), m_line->fontMetrics().height());
+    const int around = sizeHint().height() - m_list->sizeHint().height() + 2 * m_list->frameWidth();
+    const QSize size = QSize(roomyWidth, list + around)
+                           .boundedTo(window->size() - QSize(2 * margin, 2 * margin))
+                           .expandedTo({1, 1});
     setGeometry(QRect(QPoint((window->width() - size.width()) / 2, window->height() / 10), size));
 }
 

@@ -4,8 +4,8 @@
 #include <QFile>
 #include <QPainter>
 #include <QPixmap>
-#include <QStyle>
-#include <QStyleFactory>
+#include <QProxyStyle>
+#include <QStyleOption>
 #include <QSvgRenderer>
 
 #include "widgets/common/fonts.h"
@@ -51,6 +51,31 @@ QPalette paletteOf(const Tones& tones)
     return palette;
 }
 
+/// Fusion takes a check box's outline from a darker shade of the window: on a dark one an empty box
+/// cannot be seen.
+class OutlinedChecks : public QProxyStyle
+{
+public:
+    OutlinedChecks() : QProxyStyle(QStringLiteral("Fusion")) {}
+    void drawPrimitive(PrimitiveElement element, const QStyleOption* option, QPainter* painter,
+                       const QWidget* widget) const override
+    {
+        QProxyStyle::drawPrimitive(element, option, painter, widget);
+        const bool box =
+            element == PE_IndicatorCheckBox || element == PE_IndicatorItemViewItemCheck;
+        if (!box || !isDark(option->palette))
+            return;
+        const bool enabled = option->state.testFlag(State_Enabled);
+        painter->save();
+        painter->setRenderHint(QPainter::Antialiasing);
+        painter->setPen(option->palette.color(enabled ? QPalette::Active : QPalette::Disabled,
+                                              QPalette::PlaceholderText));
+        painter->setBrush(Qt::NoBrush);
+        painter->drawRoundedRect(QRectF(option->rect).adjusted(0.5, 0.5, -0.5, -0.5), 2, 2);
+        painter->restore();
+    }
+};
+
 QPixmap renderIcon(QByteArray svg, const QColor& color, int size)
 {
     svg.replace("currentColor", color.name(QColor::HexRgb).toLatin1());
@@ -81,7 +106,7 @@ void applyTheme(QApplication& application, Theme theme)
     // The palette before the first change is the platform's.
     static const QPalette system = application.palette();
     loadBundledFonts();
-    application.setStyle(QStyleFactory::create(QStringLiteral("Fusion")));
+    application.setStyle(new OutlinedChecks);
     QFont font(sansFamily());
     font.setPointSizeF(10);
     application.setFont(font);

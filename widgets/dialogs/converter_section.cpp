@@ -130,10 +130,13 @@ QString ConverterSection::predictedError() const
     if (!m_spectra)
         return {};
     const double lost = lostBeyondRank(*m_spectra, m_rank->value());
-    return QLatin1Char('\n') + tr("Predicted error: %1 % of the key and value weights (%n layer(s) "
-                                  "looked at) lie beyond this rank",
-                                  nullptr, int(m_spectra->layers.size()))
-                                   .arg(100 * lost, 0, 'f', 1);
+    QStringList layers;
+    for (const int layer : m_spectra->layers)
+        layers << QString::number(layer);
+    return QLatin1Char('\n') +
+           tr("Predicted error: %1 % of the key and value weights lie beyond this rank (layers %2)")
+               .arg(100 * lost, 0, 'f', 1)
+               .arg(layers.join(QStringLiteral(", ")));
 }
 
 void ConverterSection::showCache()

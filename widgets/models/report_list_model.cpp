@@ -101,10 +101,9 @@ QVariant ReportListModel::data(const QModelIndex& index, int role) const
     if (!shown)
         return {};
     if (role == Qt::DisplayRole)
-        return isComposed(index.row()) ? tr("Sheet of %n figure(s): %1", nullptr,
-                                            static_cast<int>(shown->panels.size()))
-                                             .arg(text(shown->title))
-                                       : text(shown->title);
+        return isComposed(index.row())
+                   ? tr("Sheet of %1 figures: %2").arg(shown->panels.size()).arg(text(shown->title))
+                   : text(shown->title);
     if (role == Qt::ToolTipRole)
         return text(shown->title + "\n" + shown->id);
     if (role == Qt::CheckStateRole)

@@ -33,7 +33,7 @@ FigureChoice::FigureChoice(PlotView* plot, const QString& name, QWidget* parent)
     m_caption->setAccessibleName(tr("%1, in words").arg(name));
     m_caption->setTextFormat(Qt::PlainText);
     auto* layout = new QVBoxLayout(this);
-    layout->setContentsMargins(0, 0, 0, 0);
+    layout->setContentsMargins(0, 0, 0, 4); // a splitter's handle may follow
     layout->addWidget(m_box);
     layout->addWidget(m_plot, 1);
     layout->addWidget(m_caption);

@@ -112,8 +112,8 @@ QString MatchedView::summary() const
                            .arg(counts.gainWithThroughput);
     if (!m_cells.unmatched.empty())
         sentence +=
-            QLatin1Char(' ') + tr("%n cell(s) left out: halves measured on other prompts or seeds.",
-                                  nullptr, static_cast<int>(m_cells.unmatched.size()));
+            QLatin1Char(' ') + tr("Left out: %1, halves measured on other prompts or seeds.")
+                                   .arg(m_cells.unmatched.size());
     return sentence;
 }
 

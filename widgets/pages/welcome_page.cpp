@@ -4,6 +4,7 @@
 #include <QAction>
 #include <QCommandLinkButton>
 #include <QDir>
+#include <QEvent>
 #include <QFileInfo>
 #include <QLabel>
 #include <QVBoxLayout>
@@ -18,7 +19,9 @@ namespace
 
 constexpr int columnWidth = 620;
 constexpr int iconSize = 64;
+constexpr int entryIconSize = 22;
 constexpr int mostRecent = 5;
+constexpr const char* iconProperty = "iconName";
 
 QLabel* label(const QString& text, double scale, bool bold, QWidget* parent)
 {
@@ -82,18 +85,41 @@ WelcomePage::WelcomePage(QWidget* parent)
     setWidget(page);
 }
 
-void WelcomePage::addEntry(QAction* action, const QString& description)
+QCommandLinkButton* WelcomePage::addButton(QVBoxLayout* column, const QString& title,
+                                           const QString& icon, const QString& description)
+{
+    auto* button = new QCommandLinkButton(title, description, this);
+    button->setAccessibleName(title);
+    button->setAccessibleDescription(description);
+    button->setProperty(iconProperty, icon);
+    button->setIconSize(QSize(entryIconSize, entryIconSize));
+    button->setIcon(themedIcon(icon, palette()));
+    column->addWidget(button);
+    return button;
+}
+
+void WelcomePage::showIcons()
+{
+    for (QCommandLinkButton* button : findChildren<QCommandLinkButton*>())
+        button->setIcon(themedIcon(button->property(iconProperty).toString(), palette()));
+}
+
+void WelcomePage::changeEvent(QEvent* event)
+{
+    QScrollArea::changeEvent(event);
+    if (event->type() == QEvent::PaletteChange)
+        showIcons();
+}
+
+void WelcomePage::addEntry(QAction* action, const QString& icon, const QString& description)
 {
     QString title = action->text();
     title.remove(QLatin1Char('&')); // the menu's mark may be another entry's
-    auto* entry = new QCommandLinkButton(title, description, this);
+    QCommandLinkButton* entry = addButton(m_entries, title, icon, description);
     entry->setToolTip(action->shortcut().toString(QKeySequence::NativeText));
-    entry->setAccessibleName(title);
-    entry->setAccessibleDescription(description);
     connect(entry, &QAbstractButton::clicked, action, &QAction::trigger);
-    if (m_entries->isEmpty())
+    if (m_entries->count() == 1)
         setFocusProxy(entry);
-    m_entries->addWidget(entry);
 }
 
 void WelcomePage::setRecent(const QStringList& paths)
@@ -105,11 +131,10 @@ void WelcomePage::setRecent(const QStringList& paths)
     for (const QString& path : paths) {
         if (m_recent->count() == mostRecent || !QFileInfo::exists(path))
             continue;
-        auto* button = new QCommandLinkButton(QFileInfo(path).fileName(), shortFolder(path), this);
-        button->setAccessibleName(QFileInfo(path).fileName());
+        QCommandLinkButton* button = addButton(m_recent, QFileInfo(path).fileName(),
+                                               QStringLiteral("study"), shortFolder(path));
         button->setToolTip(path);
         connect(button, &QAbstractButton::clicked, this, [this, path] { emit recentChosen(path); });
-        m_recent->addWidget(button);
     }
     m_recentTitle->setVisible(m_recent->count() > 0);
 }

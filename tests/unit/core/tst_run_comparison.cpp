@@ -110,8 +110,8 @@ void RunComparisonTest::measures()
     QCOMPARE(shown(table, 0, 4), std::string("none"));
     QCOMPARE(shown(table, 1, 1), std::string("40.000"));
     QCOMPARE(shown(table, 1, 3), std::string("none"));
-    QCOMPARE(shown(table, 2, 2), std::string("8.000"));
-    QCOMPARE(shown(table, 2, 3), std::string("+2.000"));
+    QCOMPARE(shown(table, 2, 2), std::string("8")); // a count
+    QCOMPARE(shown(table, 2, 3), std::string("+2"));
     QCOMPARE(table.rows.size(), std::size_t(5));
     QVERIFY(shown(table, 3, 0).find("story") != std::string::npos);
     QCOMPARE(shown(table, 3, 1), std::string("25.000"));
