@@ -68,6 +68,16 @@ Handle accessList()
     return list;
 }
 
+/// A tracked order makes groups those of HDF5 1.8: a few links stand in the header, where the older
+/// groups need a tree, a heap and a table each. A large study is read much faster so.
+Handle compactGroup()
+{
+    Handle list(H5Pcreate(H5P_GROUP_CREATE), H5Pclose);
+    H5Pset_link_creation_order(list.id(), H5P_CRT_ORDER_TRACKED);
+    H5Pset_obj_track_times(list.id(), false); // equal content, equal bytes
+    return list;
+}
+
 herr_t collectHardLink(hid_t, const char* name, const H5L_info_t* info, void* data)
 {
     if (info->type == H5L_TYPE_HARD)
@@ -129,8 +139,9 @@ std::string Group::child(const std::string& name) const
 
 Result<Group> Group::create(const std::string& name)
 {
-    Handle handle(H5Gcreate2(m_handle.id(), name.c_str(), H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT),
-                  H5Gclose);
+    const Handle creation = compactGroup();
+    Handle handle(
+        H5Gcreate2(m_handle.id(), name.c_str(), H5P_DEFAULT, creation.id(), H5P_DEFAULT), H5Gclose);
     if (!handle.valid())
         return failure(child(name), "cannot create the group");
     return Group(std::move(handle), child(name));

@@ -127,10 +127,22 @@ void AcceptanceTable::setRows(std::vector<AcceptanceRow> rows)
     m_model->setRows(std::move(rows));
     fillChoices();
     updateCount();
-    if (!m_sized && m_model->rowCount({}) > 0) {
+    fitColumns();
+}
+
+/// To the first rows; later ones, as a run adds them, only widen a column.
+void AcceptanceTable::fitColumns()
+{
+    const int rows = m_model->rowCount({});
+    if (rows <= m_sizedRows)
+        return;
+    if (m_sizedRows == 0)
         m_view->resizeColumnsToContents();
-        m_sized = true;
-    }
+    const QAbstractItemView* view = m_view;
+    for (int column = 0; column < m_filtered->columnCount(); ++column)
+        m_view->setColumnWidth(
+            column, std::max(m_view->columnWidth(column), view->sizeHintForColumn(column)));
+    m_sizedRows = rows;
 }
 
 void AcceptanceTable::updateCount()

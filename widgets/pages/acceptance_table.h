@@ -38,6 +38,7 @@ private:
     void addChoice(QHBoxLayout* line, int column, const QString& all);
     void fillChoices();
     void updateCount();
+    void fitColumns();
 
     struct Choice {
         int column = 0;
@@ -49,7 +50,7 @@ private:
     QTableView* m_view;
     QLabel* m_count;
     std::vector<Choice> m_choices;
-    bool m_sized = false;
+    int m_sizedRows = 0; ///< that the columns were fitted to
 };
 
 } // namespace mla::ui
