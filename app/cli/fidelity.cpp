@@ -1,33 +1,14 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "app/cli/command.h"
-#include "app/cli/options.h"
-#include "app/cli/text.h"
-#include "core/pipeline/pipeline.h"
+#include <algorithm>
 
-using nlohmann::json;
+#include "app/cli/command.h"
+#include "app/cli/fidelity_output.h"
+#include "app/cli/options.h"
 
 namespace mla::cli
 {
 namespace
 {
-
-Output describe(const FidelityReport& report)
-{
-    json layers = json::array();
-    TextTable table({{"Layer"}, {"Relative error"}, {"Cosine"}, {"Attention KL (nats)"}});
-    for (const LayerRecord& layer : report.layers) {
-        const FidelityRecord fidelity = layer.after.value_or(FidelityRecord{});
-        layers.push_back({{"layer", layer.layer.value},
-                          {"relative_error", fidelity.relativeError},
-                          {"cosine", fidelity.cosine},
-                          {"attention_kl", fidelity.attentionKl}});
-        table.addRow({std::to_string(layer.layer.value), number(fidelity.relativeError, 4),
-                      number(fidelity.cosine, 4), number(fidelity.attentionKl, 4)});
-    }
-    return {{{"layers", std::move(layers)}, {"mean_relative_error", report.meanRelativeError}},
-            table.text() + "\nMean relative error " + number(report.meanRelativeError, 4) + "\n",
-            {}};
-}
 
 class Fidelity : public Command
 {
@@ -39,7 +20,14 @@ public:
     }
     std::string examples() const override
     {
-        return "Example: mla-draft fidelity drafts/my-draft --original models/SmolLM2-135M";
+        return "--error-sources repeats the draft's conversion from what the draft keeps of it: "
+               "rotary alone\n"
+               "is the converter at full rank, low rank alone its latent with every pair rotary.\n"
+               "Example: mla-draft fidelity drafts/my-draft --original models/SmolLM2-135M\n"
+               "         mla-draft fidelity drafts/my-draft --original models/SmolLM2-135M "
+               "--error-sources\n"
+               "             --positions --text book.txt --attention-map 3:0 --prompt \"Once upon "
+               "a time\"";
     }
     void declare(CLI::App& parser) override
     {
@@ -47,21 +35,106 @@ public:
         parser.add_option("--original", m_original, "the model it was converted from")
             ->type_name("DIR")
             ->required();
+        declareDiagnostics(parser);
         m_calibrationOption = addCalibrationOptions(parser, m_calibration, true);
     }
     Result<Output> run(JobContext& job) override
     {
-        std::optional<CalibrationSettings> calibration;
+        DiagnosticsRequest request{m_draft, m_original, {}, common.compute, optionalPath(m_study)};
         if (m_calibrationOption->count() > 0) {
             MLA_CHECK(validate(m_calibration));
-            calibration = m_calibration;
+            request.calibration = m_calibration;
         }
-        MLA_TRY(report, measureFidelity(job, m_draft, m_original, calibration, common.compute));
-        return describe(report);
+        if (request.study && !m_errorSources && !m_positions && m_maps.empty())
+            return usageError("--study receives what --error-sources, --positions and "
+                              "--attention-map measure: give one of them");
+        MLA_TRY(maps, mapRequests(request));
+        FidelityResults results;
+        MLA_TRY(report, measureFidelity(job, request.draft, request.original, request.calibration,
+                                        request.compute));
+        results.report = std::move(report);
+        MLA_CHECK(diagnose(job, request, maps, results));
+        return fidelityOutput(results);
     }
 
 private:
-    std::string m_draft, m_original;
+    void declareDiagnostics(CLI::App& parser)
+    {
+        const char* const group = "Diagnostics";
+        parser
+            .add_flag("--error-sources", m_errorSources,
+                      "per layer: rotary alone, low rank alone, both, after refinement")
+            ->group(group);
+        CLI::Option* positions =
+            parser
+                .add_flag("--positions", m_positions,
+                          "perplexity and KL by position in the text, up to 2,048")
+                ->group(group);
+        parser.add_option("--text", m_text, "text file for --positions")
+            ->type_name("FILE")
+            ->default_str("the sequences of --calibration")
+            ->needs(positions)
+            ->group(group);
+        CLI::Option* maps =
+            parser
+                .add_option("--attention-map", m_maps,
+                            "attention probabilities of a head, 0-based, on --prompt;\nmay be "
+                            "given several times")
+                ->type_name("LAYER:HEAD")
+                ->allow_extra_args(false)
+                ->group(group);
+        CLI::Option* prompt = parser.add_option("--prompt", m_prompt, "text of at most 128 tokens")
+                                  ->type_name("TEXT")
+                                  ->needs(maps)
+                                  ->group(group);
+        maps->needs(prompt);
+        addStudyOption(parser, m_study)->group(group);
+    }
+
+    /// "3:0" as layer 3, head 0.
+    Result<AttentionMapRequest> mapRequest(const std::string& text,
+                                           const DiagnosticsRequest& request) const
+    {
+        const std::size_t colon = std::min(text.find(':'), text.size());
+        const auto layer = parseIds(text.substr(0, colon), "--attention-map");
+        const auto head =
+            parseIds(text.substr(std::min(colon + 1, text.size())), "--attention-map");
+        if (!layer || !head || layer->size() != 1 || head->size() != 1)
+            return usageError("--attention-map must be LAYER:HEAD (0-based), got '" + text + "'");
+        return AttentionMapRequest{request, LayerIndex(layer->front()), HeadIndex(head->front()),
+                                   m_prompt};
+    }
+    Result<std::vector<AttentionMapRequest>> mapRequests(const DiagnosticsRequest& request) const
+    {
+        std::vector<AttentionMapRequest> requests;
+        for (const std::string& text : m_maps) {
+            MLA_TRY(each, mapRequest(text, request));
+            requests.push_back(std::move(each));
+        }
+        return requests;
+    }
+
+    Status diagnose(JobContext& job, const DiagnosticsRequest& request,
+                    const std::vector<AttentionMapRequest>& maps, FidelityResults& results) const
+    {
+        if (m_errorSources) {
+            MLA_TRY(sources, measureErrorSources(job, request));
+            results.sources = std::move(sources);
+        }
+        if (m_positions) {
+            MLA_TRY(positions, measurePositions(job, {request, optionalPath(m_text)}));
+            results.positions = std::move(positions);
+        }
+        for (const AttentionMapRequest& each : maps) {
+            MLA_TRY(map, measureAttentionMap(job, each));
+            results.maps.push_back(std::move(map));
+        }
+        return {};
+    }
+
+    std::string m_draft, m_original, m_text, m_prompt, m_study;
+    std::vector<std::string> m_maps;
+    bool m_errorSources = false, m_positions = false;
     CalibrationSettings m_calibration;
     CLI::Option* m_calibrationOption = nullptr;
 };

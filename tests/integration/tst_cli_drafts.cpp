@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The command line's contract where drafts are made and measured, on the embedded checkpoint.
+#include <cmath>
+
 #include <QDir>
 #include <QFileInfo>
 #include <QTemporaryDir>
@@ -18,6 +20,8 @@ private Q_SLOTS:
     void convertRefusesWhatExists();
     void convertRefusesImpossibleSizes();
     void fidelityOfTheConversion();
+    void fidelityDiagnoses();
+    void fidelityRefusesLooseOptions();
     void refineListsItsLayers();
     void refineIsInterrupted();
     void acceptMeasuresTasks();
@@ -168,6 +172,58 @@ void TestCliDrafts::fidelityOfTheConversion()
         sum += layers.at(i)["relative_error"].toDouble();
     }
     QCOMPARE(result.json().value("mean_relative_error").toDouble(), sum / 5);
+}
+
+void TestCliDrafts::fidelityDiagnoses()
+{
+    const CliResult result =
+        runCli({"fidelity", path("t"), "--original", demoCheckpoint(), "--error-sources",
+                "--positions", "--attention-map", "1:2", "--attention-map", "0:0", "--prompt",
+                "Once upon a time", "--study", path("study.h5"), "--json"});
+    QVERIFY2(result.exitCode == 0, result.text().constData());
+    const QJsonObject json = result.json();
+    const QJsonObject sources = json.value("error_sources").toObject();
+    QCOMPARE(sources.value("layers").toArray().size(), 5);
+    for (qsizetype i = 0; i < 5; ++i) {
+        const QJsonValue row = sources.value("layers").toArray().at(i);
+        QVERIFY(row["rope_only"].toDouble() > 0 && row["rank_only"].toDouble() > 0);
+        const double whole = json.value("layers").toArray().at(i)["relative_error"].toDouble();
+        QVERIFY(std::abs(row["both"].toDouble() - whole) < 1e-6);
+        QVERIFY(row["refined"].isNull());
+    }
+    QCOMPARE(sources.value("absent").toObject().keys(), QStringList{"refined"});
+    const QJsonObject positions = json.value("positions").toObject();
+    QCOMPARE(positions.value("buckets").toArray().size(), 1); // 32 tokens
+    QCOMPARE(positions.value("kl").toDouble(),
+             positions.value("buckets").toArray().at(0)["kl"].toDouble());
+    const QJsonArray maps = json.value("attention_maps").toArray();
+    QCOMPARE(maps.size(), 2);
+    QCOMPARE(maps.at(0)["layer"].toInt(), 1);
+    QCOMPARE(maps.at(0)["head"].toInt(), 2);
+    const qsizetype length = maps.at(0)["tokens"].toArray().size();
+    for (const char* part : {"original", "draft", "difference"}) {
+        QCOMPARE(maps.at(0)[part].toArray().size(), length);
+        QCOMPARE(maps.at(0)[part].toArray().at(0).toArray().size(), length);
+    }
+    QCOMPARE(maps.at(1)["draft"].toArray().at(0).toArray().at(0).toDouble(), 1.0);
+    const CliResult text =
+        runCli({"fidelity", path("t"), "--original", demoCheckpoint(), "--error-sources"});
+    QVERIFY2(text.out.contains("Low rank alone") && text.out.contains("not been refined"),
+             text.text().constData());
+}
+
+void TestCliDrafts::fidelityRefusesLooseOptions()
+{
+    const QStringList base = {"fidelity", path("t"), "--original", demoCheckpoint()};
+    for (const QStringList& options : {QStringList{"--attention-map", "1:2"},
+                                       {"--prompt", "x"},
+                                       {"--text", "x.txt"},
+                                       {"--attention-map", "1", "--prompt", "x"},
+                                       {"--attention-map", "a:b", "--prompt", "x"},
+                                       {"--study", path("study.h5")}}) {
+        const CliResult result = runCli(base + options);
+        QVERIFY2(result.exitCode == 2, result.text().constData());
+    }
 }
 
 void TestCliDrafts::refineListsItsLayers()
