@@ -18,6 +18,14 @@ constexpr int kPointsPerUnit = 8;      // points handed to the plot per drawing 
 constexpr int kManyPoints = 3'000;     // more are drawn fast where the style asks for it
 constexpr int kSmallestBudget = 8'000; // never thin out below this
 
+/// Bars are kept as heights above what they stand on; their tops stay where they are.
+void standOn(QCPBars& bars, double base)
+{
+    for (QCPBarsData& bar : *bars.data())
+        bar.value += bars.baseValue() - base;
+    bars.setBaseValue(base);
+}
+
 } // namespace
 
 FigurePainter::FigurePainter(QCustomPlot* plot) : m_plot(plot)
@@ -246,7 +254,7 @@ void FigurePainter::setFullRange()
     m_plot->yAxis->setRange(fullRangeY(m_figure, extent));
     for (const Drawn& drawn : m_drawn)
         if (drawn.bars && m_figure.y.logarithmic)
-            drawn.bars->setBaseValue(m_plot->yAxis->range().lower);
+            standOn(*drawn.bars, m_plot->yAxis->range().lower);
 }
 
 void FigurePainter::updateDetail()

@@ -90,6 +90,7 @@ private slots:
     void resetShowsEverything();
     void smoothingKeepsTheRawCurve();
     void cursorsAreLinkedWithoutEcho();
+    void barsOnALogAxisEndAtTheirValue();
     void hoverNamesValuesAndUnits();
     void layersHaveWholeTicks();
     void axisTitlesCarryUnits();
@@ -325,6 +326,29 @@ void TestPlotView::cursorsAreLinkedWithoutEcho()
     QApplication::sendEvent(view.plot(), &move);
     QCOMPARE(moved.size(), 1);
     QVERIFY(std::abs(moved.last()[0].toDouble() - 1) < 0.05);
+}
+
+void TestPlotView::barsOnALogAxisEndAtTheirValue()
+{
+    Figure figure = errorBars();
+    figure.y.logarithmic = true;
+    figure.series[0].y = {9.5, 8.5, 150, 20};
+    figure.series[1].y = {45, 30, 15, 20};
+    PlotView view;
+    show(view, figure);
+    for (int again = 0; again < 2; ++again) {
+        for (int i = 0; i < 2; ++i) {
+            const auto* bars = qobject_cast<QCPBars*>(view.plot()->plottable(i));
+            QVERIFY(bars);
+            for (int at = 0; at < bars->dataCount(); ++at) {
+                const double value =
+                    figure.series[static_cast<std::size_t>(i)].y[static_cast<std::size_t>(at)];
+                QVERIFY(std::abs(bars->dataPixelPosition(at).y() -
+                                 view.plot()->yAxis->coordToPixel(value)) < 0.5);
+            }
+        }
+        view.resetView(); // sets the range, and what they stand on, once more
+    }
 }
 
 void TestPlotView::hoverNamesValuesAndUnits()
