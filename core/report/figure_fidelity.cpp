@@ -140,13 +140,11 @@ double totalVariation(const AttentionMapRecord& map)
 
 std::string mapTitle(MapPart part, const AttentionMapRecord& map)
 {
-    const std::string where = " (layer " + std::to_string(map.layer.value) + ", head " +
-                              std::to_string(map.head.value) + ")";
-    if (part == MapPart::Original)
-        return "What the original attends to" + where;
-    if (part == MapPart::Draft)
-        return "What the draft attends to" + where;
-    return "Where the draft attends more or less" + where;
+    const std::string what = part == MapPart::Original ? "Original's attention"
+                             : part == MapPart::Draft  ? "Draft's attention"
+                                                       : "Change of attention";
+    return what + ", layer " + std::to_string(map.layer.value) + ", head " +
+           std::to_string(map.head.value);
 }
 
 Figure mapFigure(const RunRecord& run, const AttentionMapRecord& map, MapPart part)

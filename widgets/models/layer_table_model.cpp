@@ -77,6 +77,20 @@ std::vector<LayerColumn> refinementColumns()
     };
 }
 
+std::vector<LayerColumn> errorSourceColumns()
+{
+    return {
+        {translated("Rotary alone"), translated("Relative error at full rank"), 3,
+         [](const LayerRecord& layer) { return errorOf(layer.sources.ropeOnly); }},
+        {translated("Low rank alone"), translated("Relative error with every pair rotary"), 3,
+         [](const LayerRecord& layer) { return errorOf(layer.sources.rankOnly); }},
+        {translated("Both"), translated("Relative error of the converted block"), 3,
+         [](const LayerRecord& layer) { return errorOf(layer.sources.both); }},
+        {translated("Refined"), translated("Relative error after refinement"), 3,
+         [](const LayerRecord& layer) { return errorOf(layer.sources.refined); }},
+    };
+}
+
 std::vector<LayerColumn> spectrumColumns()
 {
     return {

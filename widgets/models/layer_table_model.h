@@ -20,6 +20,8 @@ struct LayerColumn {
 };
 /// Loss and functional error around refinement, seconds.
 [[nodiscard]] std::vector<LayerColumn> refinementColumns();
+/// Relative functional error by source: rotary alone, low rank alone, both, after refinement.
+[[nodiscard]] std::vector<LayerColumn> errorSourceColumns();
 /// Rank, retained energy, effective rank, tail bound.
 [[nodiscard]] std::vector<LayerColumn> spectrumColumns();
 /// Key energy that leaves the rotary path, residual at short and long distance.
