@@ -130,6 +130,8 @@ void MainWindow::buildPages()
             new SpectraPage(m_document, m_selection, this));
     addPage(QStringLiteral("rope"), tr("RoPE residuals"),
             new RopePage(m_document, m_selection, this));
+    addPage(QStringLiteral("fidelity"), tr("Fidelity"),
+            new FidelityPage(m_document, m_selection, m_jobs, m_services.fidelity, this));
     addPage(QStringLiteral("acceptance"), tr("Acceptance"),
             new AcceptancePage(m_document, m_selection, this));
     addPage(QStringLiteral("compare"), tr("Compare"),

@@ -11,6 +11,7 @@
 #include "widgets/models/selection_model.h"
 #include "widgets/models/study_document.h"
 #include "widgets/pages/cluster_view.h"
+#include "widgets/pages/fidelity_page.h"
 #include "widgets/pages/tensor_view.h"
 #include "widgets/plots/figure_batch.h"
 
@@ -43,7 +44,8 @@ struct Services {
     StudyRunner runStudy;
     DraftDescriber describeDraft;
     DraftExporter exportDraft;
-    ClusterServices cluster; ///< empty where no Slurm is
+    ClusterServices cluster = {}; ///< empty where no Slurm is
+    FidelityMeters fidelity = {};
 };
 [[nodiscard]] Services coreServices();
 

@@ -156,7 +156,7 @@ void WorkbenchTest::layerSelectionIsLinked()
     window.openStudy(saveToyStudy());
     QTRY_VERIFY(window.document().isLoaded());
     const auto tables = window.findChildren<LayerTableView*>();
-    QCOMPARE(tables.size(), 3);
+    QCOMPARE(tables.size(), 4);
     // A row of one table ...
     auto* rows = tables.first()->findChild<QTableView*>();
     rows->setCurrentIndex(rows->model()->index(1, 0));

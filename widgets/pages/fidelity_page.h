@@ -23,9 +23,12 @@ struct MapChoice;
 
 /// What the page needs from core; tests put their own functions here.
 struct FidelityMeters {
-    std::function<Result<ErrorSourcesReport>(JobContext&, const DiagnosticsRequest&)> sources;
-    std::function<Result<PositionScores>(JobContext&, const PositionRequest&)> positions;
-    std::function<Result<AttentionMapRecord>(JobContext&, const AttentionMapRequest&)> map;
+    std::function<Result<ErrorSourcesReport>(JobContext&, const DiagnosticsRequest&)> sources =
+        measureErrorSources;
+    std::function<Result<PositionScores>(JobContext&, const PositionRequest&)> positions =
+        measurePositions;
+    std::function<Result<AttentionMapRecord>(JobContext&, const AttentionMapRequest&)> map =
+        measureAttentionMap;
 };
 
 class FidelityPage : public Page
