@@ -394,6 +394,20 @@ void WorkbenchTest::realRunThroughTheDialog()
     window.selection().setLayer(2);
     QVERIFY(!loss->isEmpty());
     QVERIFY(!plot(window, "Singular values")->isEmpty());
+
+    // What the Fidelity page shows is measured when it is asked for.
+    window.selection().setRun("stories260K/transmla-28+4-f2/functional");
+    PlotView *sources = plot(window, "Sources of the functional error"),
+             *map = plot(window, "Difference of attention");
+    QVERIFY(sources->isEmpty() && map->isEmpty());
+    button(window, "Measure error sources")->click();
+    named<QLineEdit>(window, "Prompt")->setText("Once upon a time");
+    named<QSpinBox>(window, "Head")->setValue(3);
+    button(window, "Compute map")->click();
+    QTRY_VERIFY_WITH_TIMEOUT(!window.jobs().busy(), 60000);
+    QTRY_COMPARE(sources->figure().series.size(), std::size_t(4));
+    QTRY_VERIFY(!map->isEmpty());
+    QVERIFY(map->figure().title.find("layer 2, head 3") != std::string::npos);
 }
 
 QTEST_MAIN(WorkbenchTest)
