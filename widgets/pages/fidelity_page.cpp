@@ -164,26 +164,33 @@ void FidelityPage::refresh()
     followJobs();
 }
 
+/// Why there is nothing, and what to do; `next` if it can be measured.
+QString FidelityPage::hint(const RunRecord* run, const QString& next) const
+{
+    if (!run)
+        return tr("Select a run in the Study page.");
+    return request() ? next
+                     : tr("The study does not say where this draft and its original are: nothing "
+                          "can be measured.");
+}
+
 void FidelityPage::showSources(const RunRecord* run)
 {
     const Figure sources = run ? errorSources(*run) : Figure();
     m_table->setLayers(run ? run->layers : std::vector<LayerRecord>());
     showFigure(*m_errors, run ? layerErrors(*run) : Figure(),
-               run ? tr("This run has no functional errors.")
-                   : tr("Select a run in the Study page."));
+               run ? tr("This run has no functional errors.") : hint(run, {}));
     showFigure(*m_sources, sources,
-               run ? tr("Not measured yet: press Measure error sources.")
-                   : tr("Select a run in the Study page."));
+               hint(run, tr("Not measured yet: press Measure error sources.")));
     m_sourcesText->setText(text(sources.caption));
 }
 
 void FidelityPage::showPositions(const RunRecord* run)
 {
-    const QString hint = run ? tr("Not measured yet: press Measure positions. A long text shows "
-                                  "what happens far from its beginning.")
-                             : tr("Select a run in the Study page.");
-    showFigure(*m_kl, run ? positionKl(*run) : Figure(), hint);
-    showFigure(*m_perplexity, run ? positionPerplexity(*run) : Figure(), hint);
+    const QString next = hint(run, tr("Not measured yet: press Measure positions. A long text "
+                                      "shows what happens far from its beginning."));
+    showFigure(*m_kl, run ? positionKl(*run) : Figure(), next);
+    showFigure(*m_perplexity, run ? positionPerplexity(*run) : Figure(), next);
     m_positionsText->setText(run && run->positions
                                  ? tr("Measured on: %1").arg(text(run->positions->source))
                                  : QString());

@@ -48,6 +48,7 @@ private:
     QWidget* buildPositions();
     QWidget* buildMaps();
     QPushButton* addMeter(const QString& title, const std::function<void()>& measure);
+    [[nodiscard]] QString hint(const RunRecord* run, const QString& next) const;
     void showSources(const RunRecord* run);
     void showPositions(const RunRecord* run);
     void showLayer();

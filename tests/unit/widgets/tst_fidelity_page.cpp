@@ -145,6 +145,7 @@ void FidelityPageTest::saysWhatIsMissing()
     f.document.open("toy.h5");
     QTRY_VERIFY(!button(f.page, "Measure error sources")->isEnabled());
     QVERIFY(!button(f.page, "Measure positions")->isEnabled());
+    QVERIFY(f.shows("does not say where"));
 }
 
 void FidelityPageTest::layerIsLinked()
