@@ -34,7 +34,8 @@ void DockArea::addPage(const QString& id, const QString& title, QWidget* page, D
     dock->setWidget(page);
     m_entries.append({dock, place});
     auto* action = new QAction(title, this);
-    action->setShortcut(QKeySequence(Qt::CTRL | (Qt::Key_0 + int(m_entries.size()))));
+    if (const int number = int(m_entries.size()); number <= 10)
+        action->setShortcut(Qt::CTRL | Qt::Key(Qt::Key_0 + number % 10));
     connect(action, &QAction::triggered, this, [this, dock] { raiseDock(dock); });
     m_pageActions << action;
     dock->toggleViewAction()->setText(tr("%1 panel").arg(title));

@@ -21,7 +21,7 @@ class DockArea : public QMainWindow
 public:
     explicit DockArea(QWidget* parent = nullptr);
 
-    /// `id`: stable, for the saved arrangement. Pages get Ctrl+1, Ctrl+2, ... in order.
+    /// `id`: stable, for the saved arrangement. Pages get Ctrl+1, ... Ctrl+9, Ctrl+0.
     void addPage(const QString& id, const QString& title, QWidget* page, DockPlace place);
     void raisePage(const QWidget* page);
     [[nodiscard]] QStringList pageIds() const;

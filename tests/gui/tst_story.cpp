@@ -14,6 +14,7 @@
 #include <QSignalSpy>
 #include <QSpinBox>
 #include <QTabBar>
+#include <QTabWidget>
 #include <QTableView>
 #include <QTemporaryDir>
 #include <QTest>
@@ -82,6 +83,7 @@ private slots:
     void newRun();
     void liveRun();
     void everyPage();
+    void fidelity();
     void compare();
     void guide();
     void findACommand();
@@ -237,6 +239,30 @@ void StoryTest::everyPage()
         QTest::qWait(50);
         shoot(m_window.get(), QStringLiteral("acceptance-view-%1").arg(view));
     }
+}
+
+void StoryTest::fidelity()
+{
+    goTo("Fidelity");
+    QTRY_COMPARE(front(), QStringLiteral("fidelity"));
+    const auto measure = [this](const char* label, const char* figure, const QString& name) {
+        reach(button(*m_window, QString::fromLatin1(label)));
+        press(Qt::Key_Space);
+        QTRY_VERIFY_WITH_TIMEOUT(m_window->jobs().busy(), 5000);
+        QTRY_VERIFY_WITH_TIMEOUT(!m_window->jobs().busy(), 120000);
+        QTRY_VERIFY2(!plot(QString::fromLatin1(figure))->isEmpty(), figure);
+        shoot(m_window.get(), name);
+    };
+    measure("Measure error sources", "Sources of the functional error", "error-sources");
+    auto* views = named<QTabWidget>(*m_window, "Views of fidelity")->findChild<QTabBar*>();
+    reach(views);
+    press(Qt::Key_Right);
+    measure("Measure positions", "KL by position", "positions");
+    reach(views);
+    press(Qt::Key_Right);
+    reach(named<QLineEdit>(*m_window, "Prompt"));
+    type("Once upon a time, there was a little girl who loved her dog.");
+    measure("Compute map", "Difference of attention", "attention-map");
 }
 
 void StoryTest::compare()
