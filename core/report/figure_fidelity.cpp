@@ -228,7 +228,7 @@ Figure positionKl(const RunRecord& run)
 Figure positionPerplexity(const RunRecord& run)
 {
     Figure figure = positionFigure(run, "positions-perplexity", "Perplexity along the text: ");
-    figure.y = {"Perplexity", "", true, {}};
+    figure.y = {"Perplexity", "", false, {}}; // bars show sizes: from zero
     if (!run.positions || run.positions->buckets.empty())
         return figure;
     Series original = bucketSeries(*run.positions, &PositionBucket::originalPerplexity);

@@ -26,7 +26,6 @@ LayerTableView::LayerTableView(std::vector<LayerColumn> columns, const QString& 
     m_view->setSortingEnabled(true);
     m_view->sortByColumn(0, Qt::AscendingOrder);
     setUpRowTable(*m_view);
-    m_view->horizontalHeader()->setStretchLastSection(true);
     connect(m_view->selectionModel(), &QItemSelectionModel::currentRowChanged, this,
             [this](const QModelIndex& current) {
                 const auto layer = m_model->layerAt(m_sorted->mapToSource(current).row());

@@ -17,6 +17,7 @@ namespace
 constexpr double kLayerScaleTop = 0.85;    // viridis' yellow end vanishes on white
 constexpr double kLayerScaleBottom = 0.26; // and its dark end on a dark background
 constexpr double kSideLabelAngle = -35;
+constexpr double kUprightAngle = -90;
 constexpr double kNoStretch = 1e-4; // the layout needs a positive factor
 
 /// The part of viridis that stands out from the background.
@@ -69,6 +70,20 @@ QCPRange valueRange(const Heatmap& map)
     if (low > 0 && low < 0.5 * high)
         low = 0;
     return low < high ? QCPRange(low, high) : QCPRange(low, low + std::max(std::abs(low), 1e-12));
+}
+
+/// Names on `axis` that is `length` pixels long, only each n-th where lines would overlap.
+void thinCategories(const QCPAxis& axis, const Axis& named, int length)
+{
+    const auto ticker = axis.ticker().dynamicCast<QCPAxisTickerText>();
+    const auto count = static_cast<int>(named.categories.size());
+    if (!ticker || count == 0)
+        return;
+    const int line = QFontMetrics(axis.tickLabelFont()).height();
+    const int step = std::max(1, (line * count + length - 1) / std::max(1, length));
+    ticker->clear();
+    for (int i = 0; i < count; i += step)
+        ticker->addTick(i, QString::fromStdString(named.categories[static_cast<std::size_t>(i)]));
 }
 
 } // namespace
@@ -340,7 +355,7 @@ void FigurePainter::layoutFor(const QSize& size)
         m_scale->axis()->ticker()->setTickCount(std::clamp(height / (3 * em), 2, 8));
         m_scale->axis()->setLabel(wrapped(m_scaleTitle, metrics, height));
     }
-    layoutCategories(width);
+    layoutCategories(width, height);
     // Only the plot itself grows: everything else keeps the size of its text.
     QCPLayoutGrid* rows = m_plot->plotLayout();
     for (int row = 0; row < rows->rowCount(); ++row)
@@ -348,9 +363,11 @@ void FigurePainter::layoutFor(const QSize& size)
                                   rows->element(row, 0) == m_plot->axisRect() ? 1 : kNoStretch);
 }
 
-/// Names beside each other, in several lines if need be; slanted where a single word is too wide.
-void FigurePainter::layoutCategories(int width)
+/// Names beside each other, in several lines if need be; slanted where a single word is too wide,
+/// upright where slanted ones would run into each other, and each n-th where those would.
+void FigurePainter::layoutCategories(int width, int height)
 {
+    thinCategories(*m_plot->yAxis, m_figure.y, height);
     const auto ticker = m_plot->xAxis->ticker().dynamicCast<QCPAxisTickerText>();
     if (!ticker || m_figure.x.categories.empty())
         return;
@@ -368,6 +385,11 @@ void FigurePainter::layoutCategories(int width)
     for (int i = 0; i < names.size(); ++i)
         ticker->addTick(i, fits ? names[i] : QString(names[i]).replace('\n', ' '));
     m_plot->xAxis->setTickLabelRotation(fits ? 0 : kSideLabelAngle);
+    const double each = static_cast<double>(width) / static_cast<double>(names.size());
+    if (fits || each >= metrics.height() / std::sin(-kSideLabelAngle * M_PI / 180))
+        return;
+    m_plot->xAxis->setTickLabelRotation(kUprightAngle);
+    thinCategories(*m_plot->xAxis, m_figure.x, width);
 }
 
 } // namespace mla::ui

@@ -88,7 +88,7 @@ private:
                   bool integer);
     void fillLegend();
     int layoutLegend(int width); ///< returns its height
-    void layoutCategories(int width);
+    void layoutCategories(int width, int height);
     void chooseColors();
     void styleSeries(int index);
     void fillSmooth(Drawn& drawn);
