@@ -291,6 +291,8 @@ void TestStudy::badRecordsAreRefusedAndLeaveTheFile()
     QVERIFY(refused([](StudyData& s) { s.runs[0].layers[0].rope->keyEnergy.pop_back(); },
                     "key_energy"));
     QVERIFY(refused([](StudyData& s) { s.runs[0].layers[1].layer = LayerIndex(0); }, "layers/000"));
+    QVERIFY(refused([](StudyData& s) { s.runs[1].attentionMaps[0].draft.pop_back(); },
+                    "attention_maps/000/draft"));
     QVERIFY(refused([](StudyData& s) { s.acceptance[0].accepted[0] = 4; }, "accepted"));
     QVERIFY(contains(reason(saveStudy(path("absent") / "a.h5", good)), "absent"));
 }
