@@ -44,8 +44,11 @@ AttentionView::AttentionView(const std::array<PlotView*, 3>& plots, QWidget* par
       m_compute(new QPushButton(tr("&Compute map"), this)), m_caption(new QLabel(this))
 {
     auto* maps = new QSplitter(Qt::Horizontal, this);
-    for (PlotView* plot : m_plots)
+    constexpr int narrowest = 145; // three of them need no wider a window than two of the others
+    for (PlotView* plot : m_plots) {
+        plot->setMinimumWidth(narrowest);
         maps->addWidget(plot);
+    }
     maps->setChildrenCollapsible(false);
     maps->setSizes({1000, 1000, 1000});
     m_caption->setWordWrap(true);
