@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 
+#include "core/base/mean.h"
 #include "core/report/figure_data.h"
 #include "core/report/report_text.h"
 
@@ -34,19 +35,6 @@ Series sourceSeries(const RunRecord& run, SourceMember member)
         series.y.push_back(fidelity ? fidelity->relativeError : missing);
     }
     return series;
-}
-
-/// Of the finite values; NaN if there is none.
-double meanOf(const std::vector<double>& values)
-{
-    double sum = 0;
-    int count = 0;
-    for (const double value : values)
-        if (std::isfinite(value)) {
-            sum += value;
-            ++count;
-        }
-    return count > 0 ? sum / count : missing;
 }
 
 std::string bucketText(const PositionBucket& bucket)
@@ -194,12 +182,12 @@ Figure errorSources(const RunRecord& run)
           Source{"both", "converted", &ErrorSourcesRecord::both},
           Source{"after refinement", run.variant, &ErrorSourcesRecord::refined}}) {
         Series series = sourceSeries(run, source.member);
-        if (!std::isfinite(meanOf(series.y)))
+        if (!std::isfinite(meanOfFinite(series.y)))
             continue;
         series.name = source.name;
         series.role = source.role;
         figure.caption += (figure.caption.empty() ? "Mean relative error: " : ", ") + series.name +
-                          " " + fixedText(meanOf(series.y), 3);
+                          " " + fixedText(meanOfFinite(series.y), 3);
         figure.series.push_back(std::move(series));
     }
     if (figure.series.empty())

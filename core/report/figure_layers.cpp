@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "core/base/mean.h"
 #include "core/report/figure_data.h"
 #include "core/report/report_text.h"
 
@@ -130,22 +131,9 @@ Series errorSeries(const RunRecord& run, std::optional<FidelityRecord> LayerReco
     return series;
 }
 
-/// NaN if there is none.
-double meanOf(const std::vector<double>& values)
-{
-    double sum = 0;
-    int count = 0;
-    for (const double value : values)
-        if (std::isfinite(value)) {
-            sum += value;
-            ++count;
-        }
-    return count > 0 ? sum / count : missing;
-}
-
 bool hasValues(const Series& series)
 {
-    return std::isfinite(meanOf(series.y));
+    return std::isfinite(meanOfFinite(series.y));
 }
 
 } // namespace
@@ -183,9 +171,9 @@ Figure layerErrors(const RunRecord& run)
     before.role = "converted";
     after.name = hasValues(before) ? "after refinement" : run.variant;
     after.role = run.variant;
-    figure.caption = "Mean relative error " + fixedText(meanOf(after.y), 3);
+    figure.caption = "Mean relative error " + fixedText(meanOfFinite(after.y), 3);
     if (hasValues(before))
-        figure.caption += ", before refinement " + fixedText(meanOf(before.y), 3);
+        figure.caption += ", before refinement " + fixedText(meanOfFinite(before.y), 3);
     figure.caption += "; 0 would be exact.";
     for (Series* series : {&before, &after}) {
         series->kind = Series::Kind::Bars;
@@ -209,7 +197,7 @@ Figure layerErrorComparison(const std::vector<const RunRecord*>& runs)
         series.name = runLabel(*run);
         series.role = run->variant;
         figure.caption += figure.caption.empty() ? "Mean relative error: " : "; ";
-        figure.caption += series.name + " " + fixedText(meanOf(series.y), 3);
+        figure.caption += series.name + " " + fixedText(meanOfFinite(series.y), 3);
         figure.series.push_back(std::move(series));
     }
     if (!figure.caption.empty())

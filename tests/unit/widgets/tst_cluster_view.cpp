@@ -53,6 +53,16 @@ struct Cluster {
     std::atomic<int> asked = 0;
 };
 
+/// The view's table once it has that many rows; null if it never has.
+QTableView* shown(ClusterView& view, int rows)
+{
+    view.show();
+    auto* table = named<QTableView>(view, "Jobs on the cluster");
+    const bool filled =
+        QTest::qWaitFor([table, rows] { return table->model()->rowCount() == rows; });
+    return filled ? table : nullptr;
+}
+
 } // namespace
 
 class ClusterViewTest : public QObject
@@ -90,9 +100,8 @@ void ClusterViewTest::showsWhatTheClusterTells()
     Cluster cluster;
     cluster.set({running, waiting});
     ClusterView view(cluster.services());
-    view.show();
-    auto* table = named<QTableView>(view, "Jobs on the cluster");
-    QTRY_COMPARE(table->model()->rowCount(), 2);
+    QTableView* table = shown(view, 2);
+    QVERIFY(table);
     QVERIFY(table->isVisible());
     QStringList first;
     for (int column = 0; column < ClusterJobModel::Columns; ++column)
@@ -106,9 +115,8 @@ void ClusterViewTest::selectionOutlivesARefresh()
     Cluster cluster;
     cluster.set({running, waiting});
     ClusterView view(cluster.services());
-    view.show();
-    auto* table = named<QTableView>(view, "Jobs on the cluster");
-    QTRY_COMPARE(table->model()->rowCount(), 2);
+    QTableView* table = shown(view, 2);
+    QVERIFY(table);
     table->setCurrentIndex(table->model()->index(1, 0));
     cluster.set({waiting});
     button(view, "Look again")->click();
@@ -121,9 +129,8 @@ void ClusterViewTest::errorKeepsTheLastList()
     Cluster cluster;
     cluster.set({running});
     ClusterView view(cluster.services());
-    view.show();
-    auto* table = named<QTableView>(view, "Jobs on the cluster");
-    QTRY_COMPARE(table->model()->rowCount(), 1);
+    QTableView* table = shown(view, 1);
+    QVERIFY(table);
     const auto troubled = [&view] {
         for (const QLabel* label : view.findChildren<QLabel*>())
             if (label->isVisible() && label->text().contains("Unable to contact"))
@@ -144,9 +151,8 @@ void ClusterViewTest::cancelsTheCurrentJob()
     Cluster cluster;
     cluster.set({running, waiting});
     ClusterView view(cluster.services());
-    view.show();
-    auto* table = named<QTableView>(view, "Jobs on the cluster");
-    QTRY_COMPARE(table->model()->rowCount(), 2);
+    QTableView* table = shown(view, 2);
+    QVERIFY(table);
     auto* cancel = button(view, "Cancel on the cluster");
     QVERIFY(!cancel->isEnabled()); // nothing is chosen
     table->setCurrentIndex(table->model()->index(0, 0));
