@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <atomic>
 
+#include <nlohmann/json.hpp>
+
 #include "core/convert/converter.h"
 #include "core/convert/low_rank_keys.h"
 #include "core/evaluate/fidelity.h"
@@ -19,6 +21,16 @@ namespace
 namespace fs = std::filesystem;
 using torch::Tensor;
 
+const char* const kOtherCalibration = "the calibration kept in the draft is not the one that it "
+                                      "was converted on: its refinement was given another";
+
+/// Whether the refinement that wrote the draft says that it had a calibration of its own.
+bool refinedOnOthers(const DraftMeta& meta)
+{
+    const auto settings = nlohmann::json::parse(meta.settingsJson, nullptr, false);
+    return meta.variant != "converted" && settings.is_object() && settings.contains("calibration");
+}
+
 /// Why a draft's conversion cannot be repeated; empty if it can.
 Result<std::string> whyNotRepeatable(const DraftPair& pair, const DraftMeta& meta)
 {
@@ -29,6 +41,8 @@ Result<std::string> whyNotRepeatable(const DraftPair& pair, const DraftMeta& met
         return pair.original.directory().string() +
                " is not the checkpoint that this draft was converted from (" + meta.sourcePath +
                "): its fingerprint differs";
+    if (refinedOnOthers(meta))
+        return std::string(kOtherCalibration);
     if (!fs::exists(calibrationFile(pair.draft.directory())))
         return std::string("the draft's directory lacks the calibration that it was converted on");
     return std::string();
@@ -154,8 +168,7 @@ Result<ErrorSourcesReport> SourcesRun::run()
                                   workerCount(m_request.compute, m_pair.device),
                                   [this](LayerActivations& layer) { return measure(layer); }));
     if (m_differs) {
-        m_note.noConversion = "the calibration kept in the draft is not the one that it was "
-                              "converted on: its refinement was given another";
+        m_note.noConversion = kOtherCalibration;
         for (LayerRecord& layer : layers) {
             layer.sources.ropeOnly.reset();
             layer.sources.rankOnly.reset();

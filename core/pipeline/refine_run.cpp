@@ -252,11 +252,13 @@ Result<RunRecord> RefineRun::record(const PartsFolder& parts) const
     run.checkpoint = checkpointId(m_original.directory());
     run.parent = m_meta.runId;
     run.calibration = m_calibration.id;
-    run.settingsJson = json{{"refine", toJson(m_request.settings)},
-                            {"learning_rate", options().learningRate},
-                            {"layout", m_request.layout},
-                            {"compute", toJson(m_request.compute)}}
-                           .dump();
+    json settings = {{"refine", toJson(m_request.settings)},
+                     {"learning_rate", options().learningRate},
+                     {"layout", m_request.layout},
+                     {"compute", toJson(m_request.compute)}};
+    if (m_request.calibration) // not the one of the draft's conversion
+        settings["calibration"] = toJson(*m_request.calibration);
+    run.settingsJson = settings.dump();
     run.device = deviceText(m_device);
     run.software = softwareText();
     run.created = utcNow();

@@ -42,6 +42,7 @@ private Q_SLOTS:
     void sourcesOfAConversion();
     void sourcesOfARefinement();
     void sourcesOnOtherSequences();
+    void otherCalibrationIsNotTheConversions_data();
     void otherCalibrationIsNotTheConversions();
     void positionsAddUpToTheStage();
     void positionsOfALongText();
@@ -162,9 +163,26 @@ void TestDraftDiagnostics::sourcesOnOtherSequences()
                          layerOf(plain.layers, layer.layer.value).after->relativeError) < 1e-6);
 }
 
+void TestDraftDiagnostics::otherCalibrationIsNotTheConversions_data()
+{
+    QTest::addColumn<bool>("told");
+    QTest::newRow("its settings say so") << true;
+    QTest::newRow("its rotation is another") << false; // drafts of older versions
+}
+
 void TestDraftDiagnostics::otherCalibrationIsNotTheConversions()
 {
-    refine("elsewhere", CalibrationSettings{"self", 8, 24}, "partial-rope");
+    QFETCH(bool, told);
+    if (told) {
+        refine("elsewhere", CalibrationSettings{"self", 8, 24}, "partial-rope");
+    } else {
+        std::ifstream in(path("elsewhere/mla_draft.json"));
+        nlohmann::json meta = nlohmann::json::parse(in);
+        nlohmann::json settings = nlohmann::json::parse(meta.at("settings").get<std::string>());
+        QCOMPARE(settings.erase("calibration"), std::size_t{1});
+        meta["settings"] = settings.dump();
+        std::ofstream(path("elsewhere/mla_draft.json")) << meta.dump();
+    }
     const ErrorSourcesReport report = must(measureErrorSources(m_job, request("elsewhere")));
     QVERIFY(report.note.noConversion.find("refinement was given another") != std::string::npos);
     for (const LayerRecord& layer : report.layers) {
