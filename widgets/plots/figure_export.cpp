@@ -14,6 +14,7 @@
 
 #include "widgets/common/fonts.h"
 #include "widgets/plots/figure_painter.h"
+#include "widgets/plots/svg_outlines.h"
 
 namespace mla::ui
 {
@@ -159,11 +160,7 @@ QByteArray svg(const Sheet& sheet, const ExportOptions& options)
         generator.setDescription(QString::fromStdString(sheet.caption));
         paint(&generator, sheet, options, true);
     }
-    // A reader without our font falls back to one of the same kind.
-    const QByteArray family = sansFamily().toUtf8();
-    QByteArray text = buffer.data();
-    return text.replace("font-family=\"" + family + "\"",
-                        "font-family=\"" + family + ", sans-serif\"");
+    return withTextAsOutlines(buffer.data());
 }
 
 QImage image(const Sheet& sheet, const ExportOptions& options, double pixelsPerMm)
