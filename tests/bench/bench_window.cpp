@@ -1,17 +1,20 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // How the window keeps up with large studies, offscreen on this machine:
 //   frames of panning and zooming through 10 curves of 500,000 points (aim: none over 50 ms),
-//   opening a study of 10 runs of 80 layers, from the file to all pages drawn (aim: below 1 s).
+//   opening a study of 10 runs of 80 layers, from the file to all pages drawn (aim: below 1 s),
+//   keys while a job computes on all cores, from the press to all pages drawn (aim: 100 ms).
 // Prints; asserts nothing. QT_QPA_PLATFORM=offscreen build/tests/bench_window
 #include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <cstdio>
+#include <thread>
 #include <vector>
 
 #include <QApplication>
 #include <QSettings>
 #include <QTemporaryDir>
+#include <QTest>
 #include <qcustomplot.h>
 
 #include "app/workbench/main_window.h"
@@ -134,7 +137,90 @@ StudyData largeStudy()
     return study;
 }
 
-int benchOpening()
+bool open(MainWindow& window, const QString& path)
+{
+    window.openStudy(path);
+    while (!window.document().isLoaded() && window.messages().texts().isEmpty())
+        QApplication::processEvents(QEventLoop::AllEvents, 5);
+    return window.document().isLoaded();
+}
+
+bool benchOpening(const QString& path)
+{
+    MainWindow window(coreServices());
+    window.show();
+    QApplication::processEvents();
+    const auto begun = std::chrono::steady_clock::now();
+    if (!open(window, path))
+        return false;
+    const double read = milliseconds(begun);
+    QApplication::processEvents();
+    std::printf("open 10 runs x 80 layers      read %.0f ms, all drawn after %.0f ms\n", read,
+                milliseconds(begun));
+    return true;
+}
+
+/// Presses keys for some seconds of the job: another page, then another layer, in turn.
+void measureKeys(MainWindow& window, const char* what)
+{
+    constexpr int pages = 9, pauseMs = 60;
+    constexpr double spanMs = 20'000, settleMs = 3000;
+    const auto handled = [&window](const Qt::Key key, const Qt::KeyboardModifier modifier) {
+        const auto begun = std::chrono::steady_clock::now();
+        QTest::keyClick(&window, key, modifier);
+        QApplication::processEvents(); // what the key changed
+        QApplication::processEvents(); // what was drawn later for it
+        return milliseconds(begun);
+    };
+    const auto begun = std::chrono::steady_clock::now();
+    while (milliseconds(begun) < settleMs)
+        QApplication::processEvents(QEventLoop::AllEvents, 5);
+    std::vector<double> page, layer, idle;
+    for (int press = 0; window.jobs().busy() && milliseconds(begun) < spanMs; ++press) {
+        page.push_back(handled(Qt::Key(Qt::Key_1 + press % pages), Qt::ControlModifier));
+        layer.push_back(handled(Qt::Key_Down, Qt::AltModifier));
+        const auto rest = std::chrono::steady_clock::now();
+        while (milliseconds(rest) < pauseMs) {
+            const auto turn = std::chrono::steady_clock::now();
+            QApplication::processEvents();
+            idle.push_back(milliseconds(turn));
+            std::this_thread::sleep_for(std::chrono::milliseconds(2));
+        }
+    }
+    std::printf("%s\n", what);
+    report("  another page", page);
+    report("  another layer", layer);
+    report("  turns of the event loop", idle);
+}
+
+bool benchBusyWindow(const QString& path, const QString& folder)
+{
+    MainWindow window(coreServices());
+    window.resize(1500, 950);
+    window.show();
+    window.activateWindow();
+    if (!QTest::qWaitForWindowActive(&window) || !open(window, path))
+        return false;
+    const auto plan = [&folder](const char* name) {
+        return demoPlan(MLA_TEST_DATA "/../resources", folder.toStdString() + name);
+    };
+    JobTask task;
+    task.title = QStringLiteral("refinement");
+    task.work = [plan = plan("/other")](JobContext& job) -> Status {
+        MLA_CHECK(runStudy(job, plan));
+        return {};
+    };
+    window.jobs().start(task);
+    measureKeys(window, "while a job computes, study of 10 runs x 80 layers:");
+    window.jobs().cancelAll();
+    while (window.jobs().busy())
+        QApplication::processEvents(QEventLoop::AllEvents, 5);
+    window.jobs().start(plan("/live"));
+    measureKeys(window, "while the study that is shown is computed:");
+    return true;
+}
+
+int benchStudies()
 {
     const QTemporaryDir folder;
     const QString path = folder.filePath("big.h5");
@@ -142,20 +228,7 @@ int benchOpening()
         return 1;
     QSettings::setDefaultFormat(QSettings::IniFormat);
     QSettings::setPath(QSettings::IniFormat, QSettings::UserScope, folder.path());
-    MainWindow window(coreServices());
-    window.show();
-    QApplication::processEvents();
-    const auto begun = std::chrono::steady_clock::now();
-    window.openStudy(path);
-    while (!window.document().isLoaded() && window.messages().texts().isEmpty())
-        QApplication::processEvents(QEventLoop::AllEvents, 5);
-    if (!window.document().isLoaded())
-        return 1;
-    const double read = milliseconds(begun);
-    QApplication::processEvents();
-    std::printf("open 10 runs x 80 layers      read %.0f ms, all drawn after %.0f ms\n", read,
-                milliseconds(begun));
-    return 0;
+    return benchOpening(path) && benchBusyWindow(path, folder.path()) ? 0 : 1;
 }
 
 } // namespace
@@ -165,5 +238,5 @@ int main(int argc, char** argv)
     QApplication application(argc, argv);
     applyTheme(application, Theme::Light);
     benchFrames();
-    return benchOpening();
+    return benchStudies();
 }

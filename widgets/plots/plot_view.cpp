@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "widgets/plots/plot_view.h"
 
+#include <utility>
+
 #include <QApplication>
 #include <QClipboard>
 #include <QStackedLayout>
@@ -182,6 +184,8 @@ bool PlotView::eventFilter(QObject* watched, QEvent* event)
 {
     if (watched == d->plot && event->type() == QEvent::Leave && !d->empty)
         d->leave();
+    if (watched == d->plot && event->type() == QEvent::Paint && std::exchange(d->stale, false))
+        d->plot->replot(QCustomPlot::rpQueuedRefresh);
     return QWidget::eventFilter(watched, event);
 }
 

@@ -160,13 +160,15 @@ void PlotView::Private::replotNow()
         painter.setFullRange();
         settingRange = false;
     }
-    plot->replot(QCustomPlot::rpQueuedReplot);
+    stale = !isSeen(); // plots of pages behind others are drawn when they come to the front
+    if (!stale)
+        plot->replot(QCustomPlot::rpQueuedReplot);
 }
 
 /// The crosshair has a layer of its own: the curves need not be drawn again.
 void PlotView::Private::replotOverlay()
 {
-    if (plot->isVisible())
+    if (isSeen())
         plot->layer(QStringLiteral("overlay"))->replot();
     else
         scheduleReplot();

@@ -34,6 +34,7 @@ public:
     void scheduleReplot();
     void replotNow();
     void replotOverlay();
+    [[nodiscard]] bool isSeen() const { return !plot->visibleRegion().isEmpty(); }
     void hover(const QPointF& position);
     void leave();
     void press(QMouseEvent* event);
@@ -47,6 +48,7 @@ public:
     bool empty = true;
     bool zoomed = false;
     bool settingRange = false;
+    bool stale = false; ///< what is drawn is not what is to be seen
     std::optional<int> layer;
     double smoothing = 0;
     QTimer replotTimer;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include <cmath>
 
+#include <QTabWidget>
 #include <QtTest>
 #include <qcustomplot.h>
 
@@ -95,6 +96,7 @@ private slots:
     void layersHaveWholeTicks();
     void axisTitlesCarryUnits();
     void emptyStateSaysWhatToDo();
+    void onlyWhatIsSeenIsDrawn();
     void followsThePalette();
 };
 
@@ -411,6 +413,33 @@ void TestPlotView::emptyStateSaysWhatToDo()
     view.setFigure(errorBars());
     QVERIFY(!view.isEmpty());
     QVERIFY(view.plot()->isVisible());
+}
+
+void TestPlotView::onlyWhatIsSeenIsDrawn()
+{
+    QTabWidget tabs;
+    auto* view = new PlotView;
+    tabs.addTab(view, "plot");
+    tabs.addTab(new QWidget, "other");
+    tabs.resize(500, 400);
+    tabs.show();
+    QVERIFY(QTest::qWaitForWindowExposed(&tabs));
+    QSignalSpy drawn(view->plot(), &QCustomPlot::afterReplot);
+    view->setFigure(errorBars());
+    QTRY_VERIFY(!drawn.isEmpty());
+    tabs.setCurrentIndex(1);
+    QTest::qWait(100);
+    drawn.clear();
+    view->setSelectedLayer(1);
+    view->setFigure(curve({1, 4, 2, 8}, false));
+    QTest::qWait(200);
+    QCOMPARE(drawn.size(), 0);
+    tabs.setCurrentIndex(0);
+    QTRY_VERIFY(!drawn.isEmpty());
+    QTest::qWait(100);
+    const QImage shown = view->grab().toImage();
+    view->plot()->replot();
+    QCOMPARE(view->grab().toImage(), shown); // there was nothing left to draw
 }
 
 void TestPlotView::followsThePalette()
