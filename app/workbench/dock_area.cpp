@@ -6,6 +6,7 @@
 #include <QDockWidget>
 #include <QSettings>
 
+#include <algorithm>
 #include <utility>
 
 namespace mla::ui
@@ -15,6 +16,12 @@ namespace
 {
 constexpr int layoutVersion = 1;
 const auto layoutKey = QStringLiteral("layout/docks");
+
+/// A dock behind another one of its tabs counts as visible, but none of it is seen.
+bool isSeen(const QDockWidget& dock)
+{
+    return !dock.widget()->visibleRegion().isEmpty();
+}
 } // namespace
 
 DockArea::DockArea(QWidget* parent) : QMainWindow(parent)
@@ -85,18 +92,32 @@ QString DockArea::currentPage() const
 {
     const QWidget* focus = QApplication::focusWidget();
     for (const Entry& entry : m_entries)
-        if (focus && entry.dock->isAncestorOf(focus))
+        if (focus && entry.dock->isAncestorOf(focus) && !isBehind(focus))
             return entry.dock->objectName();
     return frontPage();
 }
 
 QString DockArea::frontPage() const
 {
-    // A dock behind another one of its tabs counts as visible, but none of it is seen.
     for (const Entry& entry : m_entries)
-        if (entry.place == DockPlace::Centre && !entry.dock->widget()->visibleRegion().isEmpty())
+        if (entry.place == DockPlace::Centre && isSeen(*entry.dock))
             return entry.dock->objectName();
     return {};
+}
+
+QWidget* DockArea::pageWith(const QWidget* part) const
+{
+    for (const Entry& entry : m_entries)
+        if (entry.dock->widget()->isAncestorOf(part))
+            return entry.dock->widget();
+    return nullptr;
+}
+
+bool DockArea::isBehind(const QWidget* part) const
+{
+    return std::ranges::any_of(m_entries, [part](const Entry& entry) {
+        return entry.dock->isAncestorOf(part) && !isSeen(*entry.dock);
+    });
 }
 
 void DockArea::resetLayout()

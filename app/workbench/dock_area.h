@@ -32,6 +32,10 @@ public:
     /// Id of the page that has the focus, else the front one.
     [[nodiscard]] QString currentPage() const;
 
+    [[nodiscard]] QWidget* pageWith(const QWidget* part) const; ///< null if none holds it
+    /// Whether a widget belongs to a page of which nothing is seen, behind others of its tabs.
+    [[nodiscard]] bool isBehind(const QWidget* part) const;
+
     /// Per page: an action that brings it to the front.
     [[nodiscard]] const QList<QAction*>& pageActions() const { return m_pageActions; }
     [[nodiscard]] QList<QAction*> visibilityActions() const;

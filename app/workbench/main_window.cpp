@@ -369,4 +369,23 @@ void MainWindow::dropEvent(QDropEvent* event)
         openStudy(path);
 }
 
+/// Qt counts pages behind the front one as visible; the focus would vanish into them. A part that
+/// cannot be used any more, as the button of a job that has begun, leaves it to its page.
+bool MainWindow::focusNextPrevChild(const bool next)
+{
+    const QWidget* begun = focusWidget();
+    if (QWidget* page = begun && !begun->isEnabled() ? m_docks->pageWith(begun) : nullptr) {
+        page->setFocus(Qt::OtherFocusReason);
+        return true;
+    }
+    const QWidget* first = nullptr; // that was met behind: by then all were
+    while (QMainWindow::focusNextPrevChild(next)) {
+        const QWidget* now = focusWidget();
+        if (now == first || !m_docks->isBehind(now))
+            return true;
+        first = first ? first : now;
+    }
+    return false;
+}
+
 } // namespace mla::ui

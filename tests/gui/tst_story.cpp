@@ -1,14 +1,18 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The whole story of a first user, in the real window, with the keyboard alone: welcome, new run,
-// live losses, every page, comparison, report, close, and open again.
+// live losses, every page, comparison, report, exported draft, close, and open again.
 //
 // MLA_STORY_SHOTS=DIR keeps a picture of every stop, MLA_STORY_THEME=dark changes the look;
 // tests/support/story.sh takes them under Xvfb at each theme and scale.
+// MLA_STORY_PAGES=DIR keeps the page or dialog alone, for tests/support/guide_pictures.sh;
+// MLA_STORY_FOLDER is where the story takes place then.
 #include <QAction>
 #include <QDir>
 #include <QFileDialog>
 #include <QLineEdit>
 #include <QListWidget>
+#include <QPainter>
+#include <QProcess>
 #include <QPushButton>
 #include <QSettings>
 #include <QSignalSpy>
@@ -18,14 +22,17 @@
 #include <QTableView>
 #include <QTemporaryDir>
 #include <QTest>
+#include <QTreeView>
 
 #include "app/workbench/dock_area.h"
 #include "app/workbench/main_window.h"
 #include "tests/support/window_parts.h"
 #include "widgets/common/command_palette.h"
 #include "widgets/dialogs/converter_section.h"
+#include "widgets/dialogs/export_draft_dialog.h"
 #include "widgets/dialogs/new_run_dialog.h"
 #include "widgets/help/help_window.h"
+#include "widgets/pages/checkpoint_page.h"
 #include "widgets/pages/compare_page.h"
 #include "widgets/pages/welcome_page.h"
 #include "widgets/plots/plot_view.h"
@@ -82,28 +89,33 @@ private slots:
     void welcome();
     void newRun();
     void liveRun();
+    void tabStaysInSight();
     void everyPage();
     void fidelity();
     void compare();
     void guide();
     void findACommand();
     void exportReport();
+    void exportDraft();
     void closeAndOpenAgain();
 
 private:
-    [[nodiscard]] QString path(const QString& name) const { return m_folder.filePath(name); }
+    [[nodiscard]] QString path(const QString& name) const { return m_place + '/' + name; }
     [[nodiscard]] PlotView* plot(const QString& name) const
     {
         return named<PlotView>(*m_window, name);
     }
     [[nodiscard]] QString front() const { return m_window->findChild<DockArea*>()->frontPage(); }
     void openWindow();
+    void readCheckpoint();
     /// Brings a page to the front by the shortcut that its menu entry shows.
     void goTo(const QString& title);
     void shoot(QWidget* window, const QString& name);
+    [[nodiscard]] QWidget* pageOf(QWidget* window) const;
     /// After a dialog. Window managers do so; the offscreen platform has none.
     void comeBack();
     QTemporaryDir m_folder;
+    QString m_place;
     std::unique_ptr<MainWindow> m_window;
     int m_shots = 0;
 };
@@ -111,6 +123,9 @@ private:
 void StoryTest::initTestCase()
 {
     QVERIFY(m_folder.isValid());
+    m_place = qEnvironmentVariable("MLA_STORY_FOLDER", m_folder.path());
+    const QStringList used = {MLA_RESOURCES "/demo", MLA_RESOURCES "/prompts"};
+    QCOMPARE(QProcess::execute("cp", QStringList{"-r"} + used + QStringList{m_place}), 0);
     mla::test::isolateSettings(path("settings"));
     qputenv("HOME", path("home").toUtf8());
     const bool dark = qEnvironmentVariable("MLA_STORY_THEME") == QLatin1String("dark");
@@ -145,21 +160,38 @@ void StoryTest::goTo(const QString& title)
 
 void StoryTest::shoot(QWidget* window, const QString& name)
 {
-    const QString folder = qEnvironmentVariable("MLA_STORY_SHOTS");
-    if (folder.isEmpty())
-        return;
-    QTest::qWait(300); // for animations and figures that are drawn later
-    const QString file = QStringLiteral("%1/%2-%3.png")
-                             .arg(folder)
-                             .arg(++m_shots, 2, 10, QLatin1Char('0'))
-                             .arg(name);
-    QVERIFY2(window->grab().save(file), qPrintable(file));
+    const auto keep = [](QWidget* part, const QString& folder, const QString& file) {
+        QTest::qWait(300); // for animations and figures that are drawn later
+        const QImage grabbed = part->grab().toImage();
+        QImage picture(grabbed.size(), QImage::Format_RGB32);
+        picture.setDevicePixelRatio(grabbed.devicePixelRatio());
+        picture.fill(part->palette().color(QPalette::Window)); // a page has no ground of its own
+        QPainter(&picture).drawImage(0, 0, grabbed);
+        QVERIFY2(picture.save(QStringLiteral("%1/%2.png").arg(folder, file)), qPrintable(file));
+    };
+    if (const QString folder = qEnvironmentVariable("MLA_STORY_SHOTS"); !folder.isEmpty())
+        keep(window, folder,
+             QStringLiteral("%1-%2").arg(++m_shots, 2, 10, QLatin1Char('0')).arg(name));
+    if (const QString folder = qEnvironmentVariable("MLA_STORY_PAGES"); !folder.isEmpty())
+        keep(pageOf(window), folder, name);
+}
+
+/// What the user works in at the moment; a dialog is that as a whole.
+QWidget* StoryTest::pageOf(QWidget* window) const
+{
+    auto* docks = window->findChild<DockArea*>();
+    QWidget* page = docks ? docks->page(docks->currentPage()) : nullptr;
+    return page && page->isVisible() ? page : window;
 }
 
 void StoryTest::welcome()
 {
     QVERIFY(m_window->findChild<WelcomePage*>()->isVisible());
+    const QSize whole = m_window->size();
+    if (qEnvironmentVariableIsSet("MLA_STORY_PAGES"))
+        m_window->resize(900, 560); // little stands in it
     shoot(m_window.get(), "welcome");
+    m_window->resize(whole);
 }
 
 void StoryTest::newRun()
@@ -175,12 +207,11 @@ void StoryTest::newRun()
         reach(part);
         type(text);
     };
-    const QString resources = QStringLiteral(MLA_RESOURCES), demo = resources + "/demo/";
-    fill("Checkpoint folder", demo + "stories260K");
-    fill("Calibration text or JSONL files", "self:" + resources + "/prompts/stories.txt");
+    fill("Checkpoint folder", path("demo/stories260K"));
+    fill("Calibration text or JSONL files", "self:" + path("prompts/stories.txt"));
     fill("Calibration sequences", "16");
     fill("Tokens of a calibration sequence", "96");
-    fill("Task files", demo + "tasks/animals.jsonl," + demo + "tasks/weather.jsonl");
+    fill("Task files", path("demo/tasks/animals.jsonl") + "," + path("demo/tasks/weather.jsonl"));
     fill("New tokens at most", "48");
     fill("Study file", path("story.h5"));
     fill("Drafts folder", path("drafts"));
@@ -214,6 +245,27 @@ void StoryTest::liveRun()
     QCOMPARE(m_window->messages().texts(), QStringList());
 }
 
+/// The focus never goes to a page behind the front one.
+void StoryTest::tabStaysInSight()
+{
+    const auto* docks = m_window->findChild<DockArea*>();
+    for (const char* title : {"Refinement", "Fidelity", "Acceptance"}) {
+        goTo(QString::fromLatin1(title));
+        QSet<const QWidget*> met;
+        for (int i = 0; i < mostTabs; ++i) {
+            press(Qt::Key_Tab);
+            const QWidget* focus = QApplication::focusWidget();
+            QVERIFY(focus);
+            QVERIFY2(!docks->isBehind(focus), qPrintable(focus->accessibleName()));
+            met << focus;
+        }
+        QVERIFY(met.size() > 10);
+        const QWidget* front = docks->page(docks->frontPage());
+        QVERIFY(
+            std::ranges::any_of(met, [front](auto* part) { return front->isAncestorOf(part); }));
+    }
+}
+
 void StoryTest::everyPage()
 {
     press(Qt::Key_Down, Qt::AltModifier);
@@ -222,6 +274,8 @@ void StoryTest::everyPage()
     for (const char* title : {"Study", "Checkpoint", "Refinement", "Rank spectra", "RoPE residuals",
                               "Acceptance", "Report", "Jobs"}) {
         goTo(QString::fromLatin1(title));
+        if (title == QLatin1String("Checkpoint"))
+            readCheckpoint();
         QTest::qWait(50);
         shoot(m_window.get(), QString::fromLatin1(title).toLower().replace(' ', '-'));
     }
@@ -241,6 +295,16 @@ void StoryTest::everyPage()
     }
 }
 
+void StoryTest::readCheckpoint()
+{
+    auto* page = m_window->findChild<CheckpointPage*>();
+    reach(named<QLineEdit>(*page, "Checkpoint folder"));
+    type(path("demo/stories260K"));
+    auto* tensors = named<QTreeView>(*page, "Tensors");
+    QVERIFY(tensors);
+    QTRY_VERIFY_WITH_TIMEOUT(tensors->model()->rowCount() > 0, 20000);
+}
+
 void StoryTest::fidelity()
 {
     goTo("Fidelity");
@@ -251,6 +315,8 @@ void StoryTest::fidelity()
         QTRY_VERIFY_WITH_TIMEOUT(m_window->jobs().busy(), 5000);
         QTRY_VERIFY_WITH_TIMEOUT(!m_window->jobs().busy(), 120000);
         QTRY_VERIFY2(!plot(QString::fromLatin1(figure))->isEmpty(), figure);
+        // The button was out of use meanwhile; the focus has not gone to another page.
+        QCOMPARE(m_window->findChild<DockArea*>()->currentPage(), QStringLiteral("fidelity"));
         shoot(m_window.get(), name);
     };
     measure("Measure error sources", "Sources of the functional error", "error-sources");
@@ -324,6 +390,29 @@ void StoryTest::exportReport()
     shoot(m_window.get(), "report-written");
     press(Qt::Key_M, Qt::ControlModifier | Qt::ShiftModifier);
     QCOMPARE(m_window->messages().texts(), QStringList());
+}
+
+void StoryTest::exportDraft()
+{
+    press(Qt::Key_E, Qt::ControlModifier | Qt::ShiftModifier);
+    auto* dialog = m_window->findChild<ExportDraftDialog*>();
+    QVERIFY(dialog);
+    QTRY_VERIFY(dialog->isActiveWindow());
+    auto* verify = mla::test::checkBox(*dialog, "Verify in Transformers and vLLM");
+    reach(verify); // they may not be installed here
+    if (verify->isChecked())
+        press(Qt::Key_Space);
+    QPushButton* start = button(*dialog, "Export");
+    QTRY_VERIFY_WITH_TIMEOUT(start->isEnabled(), 20000);
+    const QString output = dialog->form().output;
+    shoot(dialog, "export-draft");
+    reach(start);
+    press(Qt::Key_Space);
+    QTRY_VERIFY_WITH_TIMEOUT(!m_window->messages().texts().isEmpty(), 120000);
+    QCOMPARE(m_window->messages().texts().first(), "Draft exported to " + output + ".");
+    QVERIFY(QFile::exists(output + "/config.json"));
+    comeBack();
+    press(Qt::Key_M, Qt::ControlModifier | Qt::ShiftModifier);
 }
 
 void StoryTest::closeAndOpenAgain()
