@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "widgets/help/help_browser.h"
 
+#include <algorithm>
+
 #include <QDesktopServices>
 #include <QDir>
 #include <QEvent>
 #include <QFileInfo>
+#include <QResizeEvent>
 #include <QScrollBar>
 #include <QTextBlock>
 #include <QTextTable>
@@ -61,6 +64,7 @@ void HelpBrowser::style()
     const bool wasModified = document()->isModified();
     styleTables();
     styleBlocks();
+    fitPictures();
     document()->setModified(wasModified);
 }
 
@@ -132,6 +136,41 @@ void HelpBrowser::styleText(const QTextBlock& block)
     }
 }
 
+void HelpBrowser::fitPictures()
+{
+    std::vector<std::pair<int, QTextImageFormat>> pictures; // setting a format moves the fragments
+    for (QTextBlock block = document()->begin(); block.isValid(); block = block.next())
+        for (auto at = block.begin(); !at.atEnd(); ++at)
+            if (at.fragment().charFormat().isImageFormat())
+                pictures.emplace_back(at.fragment().position(),
+                                      at.fragment().charFormat().toImageFormat());
+    for (const auto& [position, format] : pictures)
+        fitPicture(position, format);
+}
+
+/// Scaled here: a text document would take the nearest pixels.
+void HelpBrowser::fitPicture(const int position, QTextImageFormat format)
+{
+    const QImage picture(QDir(m_folder).filePath(format.name()));
+    if (picture.isNull())
+        return;
+    // As if there were a scroll bar: its coming and going must not change the page's length.
+    const double room =
+        width() - 2 * frameWidth() - verticalScrollBar()->sizeHint().width() - 2 * pageMargin;
+    const double shown = std::clamp(room, 1.0, double(picture.width()));
+    const double ratio = devicePixelRatioF();
+    QImage scaled = picture.scaledToWidth(qRound(shown * ratio), Qt::SmoothTransformation);
+    scaled.setDevicePixelRatio(ratio);
+    document()->addResource(QTextDocument::ImageResource,
+                            document()->baseUrl().resolved(QUrl(format.name())), scaled);
+    format.setWidth(shown);
+    format.setHeight(scaled.height() / ratio);
+    QTextCursor cursor(document());
+    cursor.setPosition(position);
+    cursor.setPosition(position + 1, QTextCursor::KeepAnchor);
+    cursor.mergeCharFormat(format);
+}
+
 void HelpBrowser::highlight(const QStringList& words)
 {
     QTextCharFormat marked;
@@ -152,6 +191,13 @@ void HelpBrowser::changeEvent(QEvent* event)
     const int place = verticalScrollBar()->value();
     reload();
     verticalScrollBar()->setValue(place);
+}
+
+void HelpBrowser::resizeEvent(QResizeEvent* event)
+{
+    QTextBrowser::resizeEvent(event);
+    if (event->size().width() != event->oldSize().width())
+        fitPictures();
 }
 
 } // namespace mla::ui

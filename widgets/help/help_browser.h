@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // One page of the user guide, in the colours and fonts of the window; goes back and forward.
+// Pictures wider than the page are shown at its width.
 #pragma once
 
 #include <QTextBrowser>
@@ -27,6 +28,7 @@ signals:
 
 protected:
     void changeEvent(QEvent* event) override;
+    void resizeEvent(QResizeEvent* event) override;
 
 private:
     void follow(const QUrl& link);
@@ -34,6 +36,8 @@ private:
     void styleTables();
     void styleBlocks();
     void styleText(const QTextBlock& block);
+    void fitPictures();
+    void fitPicture(int position, QTextImageFormat format);
 
     QString m_folder, m_page;
 };

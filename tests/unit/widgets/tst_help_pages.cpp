@@ -47,6 +47,7 @@ private slots:
     void everyPageIsAQuestion_data();
     void everyPageIsAQuestion();
     void indexNamesEveryPage();
+    void picturesAreNamedAndUsed();
 };
 
 void HelpPagesTest::everyPageIsAQuestion_data()
@@ -69,7 +70,8 @@ void HelpPagesTest::everyPageIsAQuestion()
     for (const QString& target : linkTargets(withoutCode(text))) {
         if (target.startsWith("https://"))
             continue;
-        QVERIFY2(target.endsWith(".md") && QFile::exists(guide + "/" + target), qPrintable(target));
+        const bool known = target.endsWith(".md") || target.startsWith("pictures/");
+        QVERIFY2(known && QFile::exists(guide + "/" + target), qPrintable(target));
     }
     QTextDocument document; // an unclosed mark would show as text
     document.setMarkdown(withoutCode(text));
@@ -93,6 +95,23 @@ void HelpPagesTest::indexNamesEveryPage()
     listed.sort();
     there.sort();
     QCOMPARE(listed, there);
+}
+
+/// Each has words for those who do not see it.
+void HelpPagesTest::picturesAreNamedAndUsed()
+{
+    static const QRegularExpression picture(
+        QStringLiteral("!\\[([^\\]]*)\\]\\(pictures/([^)]*)\\)"));
+    QStringList used;
+    for (const HelpPage& page : readHelpPages(guide))
+        for (auto found = picture.globalMatch(markdown(page.id)); found.hasNext();) {
+            const auto match = found.next();
+            QVERIFY2(match.captured(1).size() > 20, qPrintable(page.id));
+            used << match.captured(2);
+        }
+    used.sort();
+    QCOMPARE(used, QDir(guide + "/pictures").entryList(QDir::Files, QDir::Name));
+    QVERIFY(used.size() >= 10);
 }
 
 QTEST_MAIN(HelpPagesTest)

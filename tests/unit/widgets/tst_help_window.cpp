@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 // The guide's window on a small guide of its own, and on the pages that ship.
+#include <algorithm>
+
 #include <QDesktopServices>
 #include <QLabel>
 #include <QLineEdit>
@@ -67,6 +69,7 @@ private slots:
     void followsTheme();
     void remembersItsSize();
     void shippedPagesFit();
+    void picturesFollowTheWidth();
 
 private:
     [[nodiscard]] QString folder() const { return m_folder->filePath("guide"); }
@@ -248,6 +251,39 @@ void HelpWindowTest::shippedPagesFit()
         const auto* shown = named<HelpBrowser>(window, "Page");
         QVERIFY2(shown->horizontalScrollBar()->maximum() == 0, qPrintable(page.id));
     }
+}
+
+void HelpWindowTest::picturesFollowTheWidth()
+{
+    QImage picture(1200, 600, QImage::Format_RGB32);
+    picture.fill(Qt::red);
+    QVERIFY(picture.save(folder() + "/red.png"));
+    QFile page(folder() + "/attic.md");
+    QVERIFY(page.open(QIODevice::WriteOnly) && page.write("# Red?\n\n![All red](red.png)\n") > 0);
+    page.close();
+    HelpWindow window(folder());
+    window.showPage("attic");
+    QVERIFY(QTest::qWaitForWindowExposed(&window));
+    const auto* shown = named<HelpBrowser>(window, "Page");
+    /// Length of the longest row of red.
+    const auto redWidth = [shown] {
+        const QImage grabbed = shown->viewport()->grab().toImage();
+        int most = 0;
+        for (int y = 0; y < grabbed.height(); ++y) {
+            int red = 0;
+            for (int x = 0; x < grabbed.width(); ++x)
+                red += grabbed.pixelColor(x, y) == Qt::red ? 1 : 0;
+            most = std::max(most, red);
+        }
+        return most;
+    };
+    const int before = redWidth();
+    QVERIFY(before > 300 && before <= shown->viewport()->width());
+    window.resize(window.width() - 150, window.height());
+    QTRY_COMPARE(redWidth(), before - 150);
+    QCOMPARE(shown->horizontalScrollBar()->maximum(), 0);
+    window.resize(2000, 900);
+    QTRY_COMPARE(redWidth(), 1200); // never larger than it is
 }
 
 QTEST_MAIN(HelpWindowTest)
