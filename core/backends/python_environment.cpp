@@ -72,6 +72,11 @@ Result<fs::path> findPython(const std::string& chosen)
     return folder / "bin/python";
 }
 
+Error lacksPackage(const fs::path& python, const std::string& package)
+{
+    return usageError(python.string() + " lacks the package " + package, kInstall);
+}
+
 Result<PythonHarness> PythonHarness::start(const fs::path& python, const std::string& script,
                                            std::map<std::string, std::string> environment)
 {
@@ -108,9 +113,7 @@ Result<json> PythonHarness::next(JobContext& job, ChildProcess::Patience patienc
         return std::move(answer);
     const std::string text = problem->is_string() ? problem->get<std::string>() : problem->dump();
     if (const auto lacking = answer.find("missing"); lacking != answer.end())
-        return usageError(m_python.string() + " lacks the package " +
-                              (lacking->is_string() ? lacking->get<std::string>() : text),
-                          kInstall);
+        return lacksPackage(m_python, lacking->is_string() ? lacking->get<std::string>() : text);
     return computeFailed(text, m_python.string());
 }
 

@@ -16,6 +16,9 @@ namespace mla
 /// `installer/setup.sh --python` made last. A Usage error says what is missing and how to get it.
 Result<std::filesystem::path> findPython(const std::string& chosen);
 
+/// A Usage error: `python` is without a package, and how to get it.
+Error lacksPackage(const std::filesystem::path& python, const std::string& package);
+
 /// One script of resources/python as a server: every request is a JSON object on a line, answered
 /// by one or more (resources/python/json_lines.py). It runs offline, and ends when this process
 /// does.

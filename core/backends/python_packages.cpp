@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/backends/child_process.h"
+#include "core/backends/python_environment.h"
 
 namespace mla
 {
@@ -26,6 +27,20 @@ Result<std::vector<std::string>> missingPackages(JobContext& job,
         if (name.is_string())
             missing.push_back(name.get<std::string>());
     return missing;
+}
+
+Status checkBackend(JobContext& job, const std::string& backend, const std::string& python)
+{
+    if (backend == "native")
+        return {};
+    MLA_TRY(interpreter, findPython(python));
+    const std::vector<std::string> needed = backend == "hf"
+                                                ? std::vector<std::string>{"torch", "transformers"}
+                                                : std::vector<std::string>{"vllm"};
+    MLA_TRY(missing, missingPackages(job, interpreter, needed));
+    if (!missing.empty())
+        return lacksPackage(interpreter, missing.front());
+    return {};
 }
 
 } // namespace mla

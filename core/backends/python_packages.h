@@ -17,4 +17,8 @@ Result<std::vector<std::string>> missingPackages(JobContext& job,
                                                  const std::filesystem::path& python,
                                                  const std::vector<std::string>& packages);
 
+/// Whether a backend of acceptance, "native", "hf" or "vllm", could start here, in the interpreter
+/// that findPython(`python`) gives. A Usage error says what is missing and how to get it.
+Status checkBackend(JobContext& job, const std::string& backend, const std::string& python);
+
 } // namespace mla

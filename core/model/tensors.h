@@ -3,7 +3,9 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "core/base/job.h"
@@ -48,6 +50,18 @@ Status parallelFor(JobContext& job, int count, int workers, const std::function<
 
 /// Runs `fn`, turning exceptions of LibTorch and of allocation into ComputeFailed within `where`.
 Status guarded(const std::string& where, const std::function<Status()>& fn);
+
+/// The same for work that returns a Result<T>; an error that it returns stays as it is.
+template <typename Work>
+std::invoke_result_t<Work> guardedResult(const std::string& where, const Work& work)
+{
+    std::optional<std::invoke_result_t<Work>> outcome;
+    MLA_CHECK(guarded(where, [&]() -> Status {
+        outcome.emplace(work());
+        return {};
+    }));
+    return std::move(*outcome);
+}
 
 /// An engine for random numbers that belongs to (seed, stream, index) alone.
 torch::Generator seededGenerator(std::uint64_t seed, std::uint64_t stream, std::uint64_t index = 0);

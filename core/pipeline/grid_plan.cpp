@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <set>
 
-#include "core/backends/python_environment.h"
 #include "core/backends/python_packages.h"
 #include "core/convert/conversion_limits.h"
 #include "core/pipeline/task_files.h"
@@ -147,25 +146,9 @@ void lookAtTasks(const GridPlan& plan, std::vector<GridLack>& lacks)
 void lookAtBackends(JobContext& job, const GridPlan& plan, const std::string& python,
                     std::vector<GridLack>& lacks)
 {
-    for (const std::string& backend : plan.file.backends) {
-        if (backend == "native")
-            continue;
-        const std::vector<std::string> needed =
-            backend == "hf" ? std::vector<std::string>{"torch", "transformers"}
-                            : std::vector<std::string>{"vllm"};
-        const auto interpreter = findPython(python);
-        if (!interpreter) {
-            lacks.push_back({"backend", backend, interpreter.error().text(), 0, 0});
-            continue;
-        }
-        const auto missing = missingPackages(job, *interpreter, needed);
-        if (!missing)
-            lacks.push_back({"backend", backend, missing.error().text(), 0, 0});
-        else if (!missing->empty())
-            lacks.push_back({"backend", backend,
-                             interpreter->string() + " lacks the package " + missing->front(), 0,
-                             0});
-    }
+    for (const std::string& backend : plan.file.backends)
+        if (const Status ready = checkBackend(job, backend, python); !ready)
+            lacks.push_back({"backend", backend, ready.error().text(), 0, 0});
 }
 
 } // namespace

@@ -5,9 +5,11 @@
 
 #include <algorithm>
 
+#include "core/backends/python_packages.h"
 #include "core/base/file.h"
 #include "core/checkpoint/tokenizer.h"
 #include "core/model/tensors.h"
+#include "core/pipeline/accept_pair.h"
 #include "core/pipeline/accept_prompts.h"
 #include "core/pipeline/internal.h"
 #include "core/pipeline/run_support.h"
@@ -39,10 +41,15 @@ public:
 private:
     Status prepare();
     Status perplexityWindows();
+    Status checkAcceptance();
     Status renderPrompts();
     [[nodiscard]] fs::path target() const
     {
         return m_plan.target.empty() ? m_plan.checkpoint : m_plan.target;
+    }
+    [[nodiscard]] AcceptRequest acceptRequest(const fs::path& draft) const
+    {
+        return {target(), draft, m_plan.accept, m_plan.compute, m_plan.study};
     }
     /// Whether the study holds this run, with these settings, and its draft is there.
     Result<bool> finished(const std::string& runId, const std::string& settingsKey,
@@ -94,6 +101,7 @@ Status StudyRun::prepare()
         return usageError(m_plan.study.string() + " exists",
                           "resume it, or give another study file");
     MLA_CHECK(perplexityWindows());
+    MLA_CHECK(checkAcceptance());
     std::error_code error;
     fs::create_directories(partsRoot(m_plan.study), error);
     if (error)
@@ -105,17 +113,28 @@ Status StudyRun::prepare()
     return renderPrompts();
 }
 
-/// What could refuse the chat template does so now, not after hours of refinement; the study keeps
-/// the prompts.
+/// What would refuse to measure says so now, not after hours of refinement.
+Status StudyRun::checkAcceptance()
+{
+    if (m_plan.accept.tasks.empty())
+        return {};
+    MLA_CHECK(checkBackend(m_job, m_plan.accept.backend, m_plan.compute.python));
+    const AcceptRequest request = acceptRequest(m_plan.checkpoint);
+    MLA_TRY(pair, openPair(request));
+    if (m_plan.accept.chatTemplate)
+        return {}; // renderPrompts() reads the tasks
+    MLA_TRY(tasks, loadTasks(m_job, request, pair.tokenizer, pair.target.config()));
+    return checkPrompts(pair, tasks.tasks);
+}
+
+/// As checkAcceptance(); the study keeps the prompts.
 Status StudyRun::renderPrompts()
 {
     if (!m_plan.accept.chatTemplate || m_plan.accept.tasks.empty())
         return {};
     MLA_TRY(config, readModelConfig(target()));
     MLA_TRY(tokenizer, Tokenizer::open(target()));
-    const AcceptRequest request{target(), m_plan.checkpoint, m_plan.accept, m_plan.compute,
-                                m_plan.study};
-    MLA_TRY(tasks, loadTasks(m_job, request, tokenizer, config));
+    MLA_TRY(tasks, loadTasks(m_job, acceptRequest(m_plan.checkpoint), tokenizer, config));
     (void)tasks;
     return {};
 }
@@ -183,8 +202,7 @@ Status StudyRun::accept(const fs::path& draft)
     if (m_plan.accept.tasks.empty())
         return {};
     m_job.info("measuring acceptance: " + draft.filename().string());
-    const AcceptRequest request{target(), draft, m_plan.accept, m_plan.compute, m_plan.study};
-    MLA_TRY(outcome, measureAcceptance(m_job, request));
+    MLA_TRY(outcome, measureAcceptance(m_job, acceptRequest(draft)));
     (void)outcome;
     return {};
 }
@@ -268,12 +286,7 @@ Result<StudyOutcome> StudyRun::run()
 Result<StudyOutcome> runStudy(JobContext& job, const StudyPlan& plan)
 {
     useOneThread();
-    std::optional<Result<StudyOutcome>> outcome;
-    MLA_CHECK(guarded({}, [&]() -> Status {
-        outcome.emplace(StudyRun(job, plan).run());
-        return {};
-    }));
-    return std::move(*outcome);
+    return guardedResult({}, [&] { return StudyRun(job, plan).run(); });
 }
 
 StudyPlan demoPlan(const fs::path& resources, const fs::path& output)

@@ -17,6 +17,8 @@ private Q_SLOTS:
     void readsStandardInput();
     void wrongPlansAreNamed_data();
     void wrongPlansAreNamed();
+    void measurementsAreRefusedBeforeTheWork_data();
+    void measurementsAreRefusedBeforeTheWork();
 
 private:
     [[nodiscard]] QJsonObject plan(const QString& name) const;
@@ -107,6 +109,49 @@ void TestCliRun::wrongPlansAreNamed()
     QVERIFY2(run.out.contains(named), run.text());
     QVERIFY(!QFile::exists(path("c.h5")));
     QVERIFY(!QFile::exists(path("c")));
+}
+
+void TestCliRun::measurementsAreRefusedBeforeTheWork_data()
+{
+    QTest::addColumn<QString>("task");
+    QTest::addColumn<QJsonObject>("accept");
+    QTest::addColumn<QByteArray>("python");
+    QTest::addColumn<QByteArray>("named");
+    const QString bare = path("bare-python");
+    QVERIFY(writeText(bare, "#!/bin/sh\necho '[\"vllm\"]'\n"));
+    QVERIFY(QFile::setPermissions(bare, QFile::ReadOwner | QFile::ExeOwner));
+    const QString task = path("task.jsonl"), odd = path("odd.jsonl");
+    QVERIFY(writeText(task, "{\"prompt\": \"Once upon a time\"}\n"));
+    QVERIFY(writeText(odd, "{\"prompt\": 3}\n"));
+    QTest::newRow("no interpreter") << task << QJsonObject{{"backend", "hf"}}
+                                    << QByteArray("/no/python") << QByteArray("/no/python");
+    QTest::newRow("no vLLM") << task << QJsonObject{{"backend", "vllm"}} << bare.toUtf8()
+                             << QByteArray("lacks the package vllm");
+    QTest::newRow("no task") << path("absent.jsonl") << QJsonObject{} << QByteArray()
+                             << QByteArray("absent.jsonl");
+    QTest::newRow("no prompt") << odd << QJsonObject{} << QByteArray() << QByteArray("odd.jsonl");
+    QTest::newRow("context too short")
+        << task << QJsonObject{{"max_new_tokens", 4000}} << QByteArray() << QByteArray("context");
+}
+
+/// Not after hours of refinement.
+void TestCliRun::measurementsAreRefusedBeforeTheWork()
+{
+    QFETCH(QString, task);
+    QFETCH(QJsonObject, accept);
+    QFETCH(QByteArray, python);
+    QFETCH(QByteArray, named);
+    accept["tasks"] = QJsonArray{task};
+    QJsonObject asked = plan("d");
+    asked["accept"] = accept;
+    if (!python.isEmpty())
+        asked["compute"] = QJsonObject{{"device", "cpu"}, {"python", QString::fromUtf8(python)}};
+    const CliResult run = runCli({"run", written(QJsonDocument(asked).toJson()), "--json"});
+    QVERIFY2(run.exitCode == 2 || run.exitCode == 3, run.text());
+    QVERIFY2(run.out.contains(named), run.text());
+    QVERIFY2(!run.err.contains("converting"), run.text());
+    for (const char* left : {"d.h5", "d", "d.parts"})
+        QVERIFY2(!QFile::exists(path(QString::fromLatin1(left))), left);
 }
 
 QTEST_GUILESS_MAIN(TestCliRun)

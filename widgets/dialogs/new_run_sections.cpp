@@ -167,8 +167,9 @@ FormSection* NewRunDialog::buildAcceptance()
     connect(m_chat, &QCheckBox::toggled, this, &NewRunDialog::check);
     section->addField(Field::Tasks, tr("T&asks"), m_tasks);
     section->addField(Field::ChatTemplate, tr("Prompts"), m_chat);
-    section->addRow(tr("Drafted a step, &k"), inRow({m_k, new QLabel(tr("by"), section), m_method,
-                                                     new QLabel(tr("in"), section), m_backend}));
+    section->addField(Field::Backend, tr("Drafted a step, &k"),
+                      inRow({m_k, new QLabel(tr("by"), section), m_method,
+                             new QLabel(tr("in"), section), m_backend}));
     section->addRow(tr("New tokens"),
                     inRow({m_minTokens, new QLabel(tr("to"), section), m_newTokens,
                            new QLabel(tr("prompts a task"), section), m_limit}));

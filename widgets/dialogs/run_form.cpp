@@ -142,9 +142,11 @@ void checkTasks(Issues& issues, const RunForm& form)
             issues.block(Field::Tasks, tr("Two task files are named %1.").arg(name));
         names << name;
     }
-    if (form.accept.chatTemplate && !form.tasks.isEmpty())
+    const bool foreign = form.accept.backend != "native";
+    if ((form.accept.chatTemplate || foreign) && !form.tasks.isEmpty())
         if (const auto python = findPython(form.compute.python); !python)
-            issues.block(Field::ChatTemplate, text(python.error().text()));
+            issues.block(foreign ? Field::Backend : Field::ChatTemplate,
+                         text(python.error().text()));
     if (form.tasks.isEmpty())
         issues.warn(Field::Tasks, tr("Without tasks acceptance is not measured."));
 }

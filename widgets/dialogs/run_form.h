@@ -58,6 +58,7 @@ enum class Field {
     Refinement,
     Tasks,
     ChatTemplate,
+    Backend,
     Study,
     Drafts,
     ExportDraft,

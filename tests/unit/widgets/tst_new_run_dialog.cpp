@@ -101,6 +101,7 @@ private slots:
     void settingsFromElsewhereStay();
     void filesAreChecked();
     void chatTemplateNeedsPython();
+    void foreignBackendNeedsPython();
     void planHoldsTheForm();
     void planAndFormAreInverse();
     void plansAreSavedOpenedAndCopied();
@@ -264,6 +265,25 @@ void NewRunDialogTest::chatTemplateNeedsPython()
     qputenv("MLA_PYTHON", "/no/python");
     QVERIFY(startable(form));
     python.isNull() ? qunsetenv("MLA_PYTHON") : qputenv("MLA_PYTHON", python);
+}
+
+void NewRunDialogTest::foreignBackendNeedsPython()
+{
+    QTemporaryDir folder;
+    const QString task = folder.filePath("tales.jsonl");
+    QVERIFY(QFile(task).open(QIODevice::WriteOnly));
+    RunForm form = validForm();
+    form.tasks = {task};
+    form.compute.python = "/no/python";
+    QVERIFY(startable(form)); // the native engine asks for none
+    for (const char* backend : {"hf", "vllm"}) {
+        form.accept.backend = backend;
+        const QStringList texts = blocking(form, Field::Backend);
+        QCOMPARE(texts.size(), 1);
+        QVERIFY2(texts.first().contains("/no/python"), qPrintable(texts.first()));
+    }
+    form.tasks.clear(); // nothing is measured
+    QVERIFY(startable(form));
 }
 
 void NewRunDialogTest::planHoldsTheForm()
