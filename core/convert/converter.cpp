@@ -3,6 +3,8 @@
 
 #include <array>
 
+#include "core/convert/conversion_limits.h"
+
 namespace mla
 {
 namespace
@@ -23,6 +25,16 @@ torch::Tensor LayerSample::rows() const
 {
     const torch::Tensor flat = x.reshape({-1, x.size(-1)});
     return flat.index({mask.reshape({-1}).to(x.device())}).to(torch::kCPU, torch::kFloat64);
+}
+
+Status Converter::check(const ModelConfig& config) const
+{
+    return checkConversion(config, m_settings);
+}
+
+int Converter::fullRank(const ModelConfig& config) const
+{
+    return conversionLimits(config, m_settings).largestRank;
 }
 
 std::vector<std::string> converterNames()

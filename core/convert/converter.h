@@ -40,14 +40,18 @@ struct ConvertedLayer {
 class Converter
 {
 public:
+    explicit Converter(const ConvertSettings& settings) : m_settings(settings) {}
     virtual ~Converter() = default;
     /// Whether this model can be converted with these settings; names the setting and its bound.
-    [[nodiscard]] virtual Status check(const ModelConfig& config) const = 0;
+    [[nodiscard]] Status check(const ModelConfig& config) const;
     /// The largest useful kv_lora_rank for this model: at it, only the rotary change is lossy.
-    [[nodiscard]] virtual int fullRank(const ModelConfig& config) const = 0;
+    [[nodiscard]] int fullRank(const ModelConfig& config) const;
     /// `rank` overrides the settings' kv_lora_rank (fullRank() for diagnostics).
     [[nodiscard]] virtual Result<ConvertedLayer> convert(const LayerSample& sample,
                                                          int rank) const = 0;
+
+protected:
+    const ConvertSettings m_settings;
 };
 
 /// The converter that `settings` name, or a Usage error listing the known names.

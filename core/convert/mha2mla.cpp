@@ -6,7 +6,6 @@
 
 #include <algorithm>
 
-#include "core/convert/conversion_limits.h"
 #include "core/convert/kv_factorization.h"
 #include "core/convert/rank_spectrum.h"
 #include "core/convert/rope_selection.h"
@@ -21,21 +20,9 @@ using torch::Tensor;
 class Mha2Mla final : public Converter
 {
 public:
-    explicit Mha2Mla(const ConvertSettings& settings) : m_settings(settings) {}
-
-    [[nodiscard]] Status check(const ModelConfig& config) const override
-    {
-        return checkConversion(config, m_settings);
-    }
-    [[nodiscard]] int fullRank(const ModelConfig& config) const override
-    {
-        return conversionLimits(config, m_settings).largestRank;
-    }
+    using Converter::Converter;
     [[nodiscard]] Result<ConvertedLayer> convert(const LayerSample& sample,
                                                  int rank) const override;
-
-private:
-    ConvertSettings m_settings;
 };
 
 /// Source dims of a head in the order [kept first halves, kept second halves, rest likewise].

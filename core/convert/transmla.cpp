@@ -6,7 +6,6 @@
 
 #include <cmath>
 
-#include "core/convert/conversion_limits.h"
 #include "core/convert/rank_spectrum.h"
 
 namespace mla
@@ -100,16 +99,7 @@ Tensor withBias(const Tensor& weight, const Tensor& bias)
 class TransMla final : public Converter
 {
 public:
-    explicit TransMla(const ConvertSettings& settings) : m_settings(settings) {}
-
-    [[nodiscard]] Status check(const ModelConfig& config) const override
-    {
-        return checkConversion(config, m_settings);
-    }
-    [[nodiscard]] int fullRank(const ModelConfig& config) const override
-    {
-        return conversionLimits(config, m_settings).largestRank;
-    }
+    using Converter::Converter;
     [[nodiscard]] Result<ConvertedLayer> convert(const LayerSample& sample,
                                                  int rank) const override;
 
@@ -120,7 +110,6 @@ private:
         return {kvHeads, headDim, m_settings.qkRopeHeadDim,
                 m_settings.freqfold > 0 ? m_settings.freqfold : collapse};
     }
-    ConvertSettings m_settings;
 };
 
 /// Shares of key energy per source head and pair, and the part the rotary rows keep of each.

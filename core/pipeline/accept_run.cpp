@@ -364,12 +364,7 @@ Result<AcceptOutcome> AcceptRun::run()
 Result<AcceptOutcome> measureAcceptance(JobContext& job, const AcceptRequest& request)
 {
     useOneThread();
-    std::optional<Result<AcceptOutcome>> outcome;
-    MLA_CHECK(guarded("accept", [&]() -> Status {
-        outcome.emplace(AcceptRun(job, request).run());
-        return {};
-    }));
-    return std::move(*outcome);
+    return guardedResult("accept", [&] { return AcceptRun(job, request).run(); });
 }
 
 } // namespace mla

@@ -344,12 +344,7 @@ Result<RunOutcome> convertWith(JobContext& job, const ConvertRequest& request,
     MLA_TRY(converter, makeConverter(request.settings));
     MLA_CHECK(converter->check(original.config()));
     ConvertRun run(job, request, std::move(original), std::move(converter));
-    std::optional<Result<RunOutcome>> outcome;
-    MLA_CHECK(guarded("convert", [&]() -> Status {
-        outcome.emplace(run.run(windows));
-        return {};
-    }));
-    return std::move(*outcome);
+    return guardedResult("convert", [&] { return run.run(windows); });
 }
 
 Result<RunOutcome> convertCheckpoint(JobContext& job, const ConvertRequest& request)

@@ -202,12 +202,7 @@ Result<ErrorSourcesReport> measureErrorSources(JobContext& job, const Diagnostic
     MLA_CHECK(checkStudyHasRun(request.study, pair.draft));
     MLA_TRY(meta, draftMeta(pair.draft));
     SourcesRun run(job, request, std::move(pair), std::move(meta));
-    std::optional<Result<ErrorSourcesReport>> report;
-    MLA_CHECK(guarded("error sources", [&]() -> Status {
-        report.emplace(run.run());
-        return {};
-    }));
-    return std::move(*report);
+    return guardedResult("error sources", [&] { return run.run(); });
 }
 
 } // namespace mla

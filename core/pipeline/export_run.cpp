@@ -212,12 +212,7 @@ Result<LayoutDescription> describeExport(const fs::path& draft, const std::strin
 Result<ExportOutcome> exportDraft(JobContext& job, const ExportRequest& request)
 {
     useOneThread();
-    std::optional<Result<ExportOutcome>> outcome;
-    MLA_CHECK(guarded("export", [&]() -> Status {
-        outcome.emplace(exportNow(job, request));
-        return {};
-    }));
-    return std::move(*outcome);
+    return guardedResult("export", [&] { return exportNow(job, request); });
 }
 
 } // namespace mla

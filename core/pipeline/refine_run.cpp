@@ -355,12 +355,7 @@ Result<RunOutcome> refineWith(JobContext& job, const RefineRequest& request,
     MLA_TRY(draft, openDraft(request.draft));
     MLA_TRY(meta, draftMeta(draft));
     RefineRun run(job, request, std::move(original), std::move(draft), std::move(meta));
-    std::optional<Result<RunOutcome>> outcome;
-    MLA_CHECK(guarded("refine", [&]() -> Status {
-        outcome.emplace(run.run(windows));
-        return {};
-    }));
-    return std::move(*outcome);
+    return guardedResult("refine", [&] { return run.run(windows); });
 }
 
 Result<RunOutcome> refineDraft(JobContext& job, const RefineRequest& request)
