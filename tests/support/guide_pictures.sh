@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: GPL-3.0-or-later
 # Takes the pictures of the user guide anew: the pages of the story (tests/gui/tst_story.cpp) that
 # resources/help names.
 #     tests/support/guide_pictures.sh BUILD                                  needs xvfb-run

@@ -1,4 +1,5 @@
 #!/bin/bash
+# SPDX-License-Identifier: GPL-3.0-or-later
 # Pictures of the whole story (tests/gui/tst_story.cpp) in a real window: each theme, scale 1 and 2.
 #     tests/support/story.sh BUILD DIR     writes DIR/THEME-SCALE/NN-STOP.png; needs xvfb-run
 set -euo pipefail
