@@ -13,9 +13,9 @@ namespace mla::test
 
 /// llama | qwen2 (every k_proj.bias 50) | qwen3 (k_norm.weight a ramp 0.1 .. 10) | mistral (window
 /// of 16) | qwen2-window (window of 12 in the second layer) | yarn (llama, factor 4 of 64 tokens)
-/// | llama3 (its rope scaling, factor 32) | deep (llama of 4 layers, whose embeddings share a
-/// part, as trained ones do: a latent channel can be constant) | qwen2-wide (heads of 32 dims,
-/// which vLLM takes on CPUs)
+/// | llama3 (its rope scaling, factor 32) | deep (llama of 4 layers) | qwen2-wide (heads of 32
+/// dims, which vLLM takes on CPUs). The embeddings of the last two share a part, as trained ones
+/// do: a latent channel can be constant.
 inline nlohmann::json toyConfig(const std::string& kind)
 {
     nlohmann::json config = {{"model_type", "llama"},    {"architectures", {"LlamaForCausalLM"}},
@@ -56,7 +56,7 @@ inline nlohmann::json toyConfig(const std::string& kind)
         config["max_position_embeddings"] = 16384;
     }
     if (kind == "qwen2-wide")
-        config["head_dim"] = 32;
+        config.update({{"hidden_size", 128}, {"head_dim", 32}});
     if (kind == "deep")
         config["num_hidden_layers"] = 4;
     return config;
@@ -83,8 +83,8 @@ inline void writeToy(const std::string& kind, const std::filesystem::path& direc
             t = 1 + 0.3 * t;
         else if (t.dim() == 2)
             t = t * (1.2 / std::sqrt(static_cast<double>(t.size(1))));
-        if (kind == "deep" && name == "model.embed_tokens.weight")
-            t += torch::randn({t.size(1)}, generator, torch::dtype(torch::kFloat32));
+        if ((kind == "deep" || kind == "qwen2-wide") && name == "model.embed_tokens.weight")
+            t += 0.3 * torch::randn({t.size(1)}, generator, torch::dtype(torch::kFloat32));
         tensors.emplace_back(name, t.contiguous());
     }
     std::vector<TensorView> views;
