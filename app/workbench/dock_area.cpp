@@ -6,7 +6,6 @@
 #include <QDockWidget>
 #include <QSettings>
 
-#include <algorithm>
 #include <utility>
 
 namespace mla::ui
@@ -90,11 +89,8 @@ QWidget* DockArea::page(const QString& id) const
 
 QString DockArea::currentPage() const
 {
-    const QWidget* focus = QApplication::focusWidget();
-    for (const Entry& entry : m_entries)
-        if (focus && entry.dock->isAncestorOf(focus) && !isBehind(focus))
-            return entry.dock->objectName();
-    return frontPage();
+    const QDockWidget* dock = dockWith(QApplication::focusWidget());
+    return dock && isSeen(*dock) ? dock->objectName() : frontPage();
 }
 
 QString DockArea::frontPage() const
@@ -105,19 +101,24 @@ QString DockArea::frontPage() const
     return {};
 }
 
-QWidget* DockArea::pageWith(const QWidget* part) const
+QDockWidget* DockArea::dockWith(const QWidget* part) const
 {
     for (const Entry& entry : m_entries)
-        if (entry.dock->widget()->isAncestorOf(part))
-            return entry.dock->widget();
+        if (entry.dock->isAncestorOf(part))
+            return entry.dock;
     return nullptr;
+}
+
+QWidget* DockArea::pageWith(const QWidget* part) const
+{
+    const QDockWidget* dock = dockWith(part);
+    return dock ? dock->widget() : nullptr;
 }
 
 bool DockArea::isBehind(const QWidget* part) const
 {
-    return std::ranges::any_of(m_entries, [part](const Entry& entry) {
-        return entry.dock->isAncestorOf(part) && !isSeen(*entry.dock);
-    });
+    const QDockWidget* dock = dockWith(part);
+    return dock && !isSeen(*dock);
 }
 
 void DockArea::resetLayout()

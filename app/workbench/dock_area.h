@@ -56,6 +56,7 @@ private:
         DockPlace place;
     };
     void raiseDock(QDockWidget* dock);
+    [[nodiscard]] QDockWidget* dockWith(const QWidget* part) const; ///< null if none holds it
 
     QList<Entry> m_entries;
     QList<QAction*> m_pageActions;

@@ -374,7 +374,8 @@ void MainWindow::dropEvent(QDropEvent* event)
 bool MainWindow::focusNextPrevChild(const bool next)
 {
     const QWidget* begun = focusWidget();
-    if (QWidget* page = begun && !begun->isEnabled() ? m_docks->pageWith(begun) : nullptr) {
+    QWidget* page = begun && !begun->isEnabled() ? m_docks->pageWith(begun) : nullptr;
+    if (page && page->isEnabled()) {
         page->setFocus(Qt::OtherFocusReason);
         return true;
     }
