@@ -41,8 +41,8 @@ public:
 private:
     Status prepare();
     Status perplexityWindows();
-    Status checkAcceptance();
-    Status renderPrompts();
+    Result<std::optional<AcceptPair>> openAcceptance();
+    Status readPrompts(const AcceptPair& pair);
     [[nodiscard]] fs::path target() const
     {
         return m_plan.target.empty() ? m_plan.checkpoint : m_plan.target;
@@ -101,7 +101,10 @@ Status StudyRun::prepare()
         return usageError(m_plan.study.string() + " exists",
                           "resume it, or give another study file");
     MLA_CHECK(perplexityWindows());
-    MLA_CHECK(checkAcceptance());
+    MLA_TRY(pair, openAcceptance());
+    const bool rendered = m_plan.accept.chatTemplate; // then the study keeps them, beside its plan
+    if (pair && !rendered)
+        MLA_CHECK(readPrompts(*pair));
     std::error_code error;
     fs::create_directories(partsRoot(m_plan.study), error);
     if (error)
@@ -110,33 +113,25 @@ Status StudyRun::prepare()
     resumed.resume = true;
     MLA_CHECK(
         writeFileAtomically(partsRoot(m_plan.study) / "plan.json", toJson(resumed).dump(2) + "\n"));
-    return renderPrompts();
+    return pair && rendered ? readPrompts(*pair) : Status();
 }
 
-/// What would refuse to measure says so now, not after hours of refinement.
-Status StudyRun::checkAcceptance()
+/// What would refuse to measure says so before the work, not after hours of refinement: here the
+/// backend and the pair, in readPrompts() the tasks. Nothing if acceptance is not measured.
+Result<std::optional<AcceptPair>> StudyRun::openAcceptance()
 {
     if (m_plan.accept.tasks.empty())
-        return {};
+        return std::optional<AcceptPair>();
     MLA_CHECK(checkBackend(m_job, m_plan.accept.backend, m_plan.compute.python));
-    const AcceptRequest request = acceptRequest(m_plan.checkpoint);
-    MLA_TRY(pair, openPair(request));
-    if (m_plan.accept.chatTemplate)
-        return {}; // renderPrompts() reads the tasks
-    MLA_TRY(tasks, loadTasks(m_job, request, pair.tokenizer, pair.target.config()));
-    return checkPrompts(pair, tasks.tasks);
+    MLA_TRY(pair, openPair(acceptRequest(m_plan.checkpoint)));
+    return std::optional(std::move(pair));
 }
 
-/// As checkAcceptance(); the study keeps the prompts.
-Status StudyRun::renderPrompts()
+Status StudyRun::readPrompts(const AcceptPair& pair)
 {
-    if (!m_plan.accept.chatTemplate || m_plan.accept.tasks.empty())
-        return {};
-    MLA_TRY(config, readModelConfig(target()));
-    MLA_TRY(tokenizer, Tokenizer::open(target()));
-    MLA_TRY(tasks, loadTasks(m_job, acceptRequest(m_plan.checkpoint), tokenizer, config));
-    (void)tasks;
-    return {};
+    MLA_TRY(tasks, loadTasks(m_job, acceptRequest(m_plan.checkpoint), pair.tokenizer,
+                             pair.target.config()));
+    return checkPrompts(pair, tasks.tasks);
 }
 
 Result<bool> StudyRun::finished(const std::string& runId, const std::string& settingsKey,
