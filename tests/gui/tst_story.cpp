@@ -26,6 +26,7 @@
 
 #include "app/workbench/dock_area.h"
 #include "app/workbench/main_window.h"
+#include "tests/support/keyboard.h"
 #include "tests/support/window_parts.h"
 #include "widgets/common/command_palette.h"
 #include "widgets/dialogs/converter_section.h"
@@ -39,47 +40,11 @@
 
 using namespace mla::ui;
 using mla::test::button;
+using mla::test::mostTabs;
 using mla::test::named;
-
-namespace
-{
-
-constexpr int mostTabs = 120; ///< a part that is further away cannot be called reachable
-
-void press(Qt::Key key, Qt::KeyboardModifiers modifiers = {})
-{
-    QWidget* at = QApplication::activePopupWidget();
-    if (!at)
-        at = QApplication::focusWidget();
-    if (!at)
-        at = QApplication::activeWindow();
-    QVERIFY(at);
-    QTest::keyClick(at, key, modifiers);
-}
-
-/// Goes to the part as a user without a mouse does.
-void reach(const QWidget* part)
-{
-    QVERIFY(part);
-    const auto arrived = [part] {
-        const QWidget* focus = QApplication::focusWidget();
-        return focus && (focus == part || part->isAncestorOf(focus));
-    };
-    for (int i = 0; i < mostTabs && !arrived(); ++i)
-        press(Qt::Key_Tab);
-    QVERIFY2(arrived(), qPrintable(part->accessibleName() + " is not reached by Tab"));
-}
-
-/// Replaces the text of the part that has the focus.
-void type(const QString& text)
-{
-    press(Qt::Key_A, Qt::ControlModifier);
-    QTest::keyClicks(QApplication::focusWidget(), text);
-    if (QApplication::activePopupWidget())
-        press(Qt::Key_Escape); // what a completer offers
-}
-
-} // namespace
+using mla::test::press;
+using mla::test::reach;
+using mla::test::type;
 
 class StoryTest : public QObject
 {

@@ -60,6 +60,13 @@ RunForm validForm()
     return form;
 }
 
+/// Asks for acceptance, on a task file in `folder`.
+void addTask(RunForm& form, const QTemporaryDir& folder)
+{
+    form.tasks = {folder.filePath("tales.jsonl")};
+    QVERIFY(QFile(form.tasks.first()).open(QIODevice::WriteOnly));
+}
+
 /// Texts of the blocking issues of `field`.
 QStringList blocking(const RunForm& form, Field field, const ModelState& checkpoint = good(),
                      const ModelState& target = {})
@@ -224,10 +231,9 @@ void NewRunDialogTest::settingsFromElsewhereStay()
 void NewRunDialogTest::filesAreChecked()
 {
     QTemporaryDir folder;
-    const QString task = folder.filePath("chat.jsonl");
-    QVERIFY(QFile(task).open(QIODevice::WriteOnly));
     RunForm form = validForm();
-    form.tasks = {task};
+    addTask(form, folder);
+    const QString task = form.tasks.first();
     QVERIFY(startable(form) && !warns(form, Field::Tasks));
     form.tasks = {task, folder.filePath("gone.jsonl")};
     QCOMPARE(blocking(form, Field::Tasks).size(), 1);
@@ -249,10 +255,8 @@ void NewRunDialogTest::filesAreChecked()
 void NewRunDialogTest::chatTemplateNeedsPython()
 {
     QTemporaryDir folder;
-    const QString task = folder.filePath("tales.jsonl");
-    QVERIFY(QFile(task).open(QIODevice::WriteOnly));
     RunForm form = validForm();
-    form.tasks = {task};
+    addTask(form, folder);
     form.accept.chatTemplate = true;
     const QByteArray python = qgetenv("MLA_PYTHON");
     qputenv("MLA_PYTHON", "/no/python");
@@ -270,10 +274,8 @@ void NewRunDialogTest::chatTemplateNeedsPython()
 void NewRunDialogTest::foreignBackendNeedsPython()
 {
     QTemporaryDir folder;
-    const QString task = folder.filePath("tales.jsonl");
-    QVERIFY(QFile(task).open(QIODevice::WriteOnly));
     RunForm form = validForm();
-    form.tasks = {task};
+    addTask(form, folder);
     form.compute.python = "/no/python";
     QVERIFY(startable(form)); // the native engine asks for none
     for (const char* backend : {"hf", "vllm"}) {
